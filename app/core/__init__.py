@@ -1,0 +1,1 @@
+"""The nouns that everything else speaks: pictures, frames, faces, errors. numpy and OpenCV only."""

@@ -1,0 +1,317 @@
+"""A picture that keeps the planes it was decoded to.
+
+Nothing outside the boxes that somebody writes is ever converted: it reaches the encoder bit for bit.
+`write` adds the *change* of the patch to the planes instead of replacing them, so that a pixel which the
+caller did not change comes out unchanged even inside the box, whatever chroma subsampling or rounding lies between.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.color import ColorTags, rgb_to_yuv_matrix, yuv_to_rgb_matrix
+
+Plane = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+class PixelBox(NamedTuple):
+    """Whole pixels: x0 and y0 belong to the box, x1 and y1 do not."""
+
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+    @property
+    def size_wh(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        return self.x1 - self.x0, self.y1 - self.y0
+
+    def clipped_to(self, size_wh: tuple[int, int]) -> "PixelBox":
+        """The part of the box inside a picture; may be empty, then `x1 <= x0` or `y1 <= y0`."""
+        return PixelBox(max(self.x0, 0), max(self.y0, 0), min(self.x1, size_wh[0]), min(self.y1, size_wh[1]))
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no pixel lies in the box."""
+        return self.x1 <= self.x0 or self.y1 <= self.y0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PixelFormat:
+    """How the planes of a picture are laid out; `name` is FFmpeg's.
+
+    Attributes:
+        family: `yuv` has one array a plane; `rgb` one packed `(H, W, 3 or 4)` array; `gray` one `(H, W)` array,
+            and a second one for alpha.
+        bits: Significant bits, at the low end of the array's elements.
+        chroma_shift_xy: log2 of the chroma subsampling.
+    """
+
+    name: str
+    family: Literal["yuv", "rgb", "gray"]
+    bits: int = 8
+    chroma_shift_xy: tuple[int, int] = (0, 0)
+    has_alpha: bool = False
+
+    @property
+    def dtype(self) -> type[np.uint8] | type[np.uint16]:
+        """Element type of the planes."""
+        return np.uint8 if self.bits <= 8 else np.uint16
+
+    def plane_shapes(self, size_wh: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
+        """The shape of each plane of a picture of this size."""
+        w, h = size_wh
+        if self.family == "rgb":
+            return ((h, w, 4 if self.has_alpha else 3),)
+        if self.family == "gray":
+            return ((h, w),) * (2 if self.has_alpha else 1)
+        sx, sy = self.chroma_shift_xy
+        chroma = (-(-h >> sy), -(-w >> sx))
+        return ((h, w), chroma, chroma, *(((h, w),) if self.has_alpha else ()))
+
+
+def _yuv(name: str, bits: int, shift: tuple[int, int], *, alpha: bool = False) -> PixelFormat:
+    return PixelFormat(name=name, family="yuv", bits=bits, chroma_shift_xy=shift, has_alpha=alpha)
+
+
+_SUBSAMPLINGS = {"420": (1, 1), "422": (1, 0), "440": (0, 1), "444": (0, 0)}
+
+PIXEL_FORMATS: dict[str, PixelFormat] = {
+    fmt.name: fmt
+    for fmt in (
+        *(_yuv(f"yuv{tag}p", 8, shift) for tag, shift in _SUBSAMPLINGS.items()),
+        *(
+            _yuv(f"yuv{tag}p{bits}le", bits, shift)
+            for tag, shift in _SUBSAMPLINGS.items()
+            for bits in (10, 12)
+        ),
+        *(_yuv(f"yuva{tag}p", 8, _SUBSAMPLINGS[tag], alpha=True) for tag in ("420", "422", "444")),
+        *(
+            _yuv(f"yuva{tag}p{bits}le", bits, _SUBSAMPLINGS[tag], alpha=True)
+            for tag in ("422", "444")
+            for bits in (10, 12)
+        ),
+        PixelFormat(name="rgb24", family="rgb"),
+        PixelFormat(name="rgba", family="rgb", has_alpha=True),
+        PixelFormat(name="rgb48le", family="rgb", bits=16),
+        PixelFormat(name="rgba64le", family="rgb", bits=16, has_alpha=True),
+        PixelFormat(name="gray", family="gray"),
+        PixelFormat(name="gray16le", family="gray", bits=16),
+        PixelFormat(name="ya8", family="gray", has_alpha=True),
+        PixelFormat(name="ya16le", family="gray", bits=16, has_alpha=True),
+    )
+}
+
+
+class Picture:
+    """Native planes of one upright picture.
+
+    Args:
+        planes: One array a plane, shapes as `PixelFormat.plane_shapes`; the picture takes them over, read-only views
+            of a decoder's memory are fine.
+        pixel_format: Layout of the planes.
+        tags: Colour tags as the file states them.
+
+    Raises:
+        ValueError: The planes do not fit the format.
+    """
+
+    __slots__ = ("pixel_format", "planes", "tags")
+
+    def __init__(
+        self, planes: tuple[Plane, ...], pixel_format: PixelFormat, tags: ColorTags | None = None
+    ) -> None:
+        self.planes = planes
+        self.pixel_format = pixel_format
+        self.tags = tags or ColorTags()
+        wanted = pixel_format.plane_shapes(self.size_wh)
+        if tuple(plane.shape for plane in planes) != wanted:
+            raise ValueError(f"planes of {pixel_format.name}: got {[p.shape for p in planes]}, wanted {wanted}")
+
+    @classmethod
+    def from_rgb(cls, rgb: NDArray[np.uint8]) -> "Picture":
+        """A picture over `(H, W, 3)` uint8 RGB, without a copy."""
+        return cls((np.ascontiguousarray(rgb),), PIXEL_FORMATS["rgb24"])
+
+    @property
+    def size_wh(self) -> tuple[int, int]:
+        """Width and height of the upright picture in pixels."""
+        h, w = self.planes[0].shape[:2]
+        return w, h
+
+    @property
+    def box(self) -> PixelBox:
+        """The whole picture as a box."""
+        return PixelBox(0, 0, *self.size_wh)
+
+    def copy(self) -> "Picture":
+        """A picture of its own memory, to write into."""
+        return Picture(tuple(plane.copy() for plane in self.planes), self.pixel_format, self.tags)
+
+    def read(self, box: PixelBox, size_wh: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+        """A part of the picture as RGB.
+
+        Args:
+            box: Whole pixels inside the picture, not empty.
+            size_wh: Size to scale the part to on the way, area-true when it shrinks; native size without it.
+
+        Returns:
+            `(h, w, 3)` uint8 RGB, its own memory.
+
+        Raises:
+            ValueError: The box is empty or reaches beyond the picture.
+        """
+        self._check_box(box)
+        size_wh = size_wh or box.size_wh
+        if self.pixel_format.family == "yuv":
+            return self._read_yuv(box, size_wh)
+        part = self.planes[0][box.y0 : box.y1, box.x0 : box.x1]
+        rgb = part[..., :3] if self.pixel_format.family == "rgb" else cv2.merge([part] * 3)
+        eight = _to_8_bits(rgb, self.pixel_format.bits)
+        scaled = _resized(eight, size_wh)
+        return np.ascontiguousarray(scaled.copy() if np.shares_memory(scaled, self.planes[0]) else scaled)
+
+    def thumbnail(self, side_px: int) -> tuple[NDArray[np.uint8], float]:
+        """The whole picture as RGB, its long side at most `side_px`; never enlarged.
+
+        Returns:
+            `(h, w, 3)` uint8 RGB, and the factor from picture to thumbnail pixels.
+        """
+        w, h = self.size_wh
+        scale = min(1.0, side_px / max(w, h))
+        small_wh = max(1, round(w * scale)), max(1, round(h * scale))
+        return self.read(self.box, small_wh), scale
+
+    def write(self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None = None) -> None:
+        """Blend a patch into this picture's planes, in place: only on a picture that `copy` made.
+
+        Args:
+            box: Whole pixels inside the picture, not empty.
+            rgb: `(h, w, 3)` uint8 RGB of the box's size.
+            alpha: `(h, w)` float32, 0 keeps the picture, 1 takes the patch; 1 everywhere without it.
+
+        Raises:
+            ValueError: The box or the patch does not fit.
+        """
+        self._check_box(box)
+        if rgb.shape[:2] != box.size_wh[::-1]:
+            raise ValueError(f"patch: got {rgb.shape[:2]}, wanted {box.size_wh[::-1]}")
+        if self.pixel_format.family == "yuv" and any(self.pixel_format.chroma_shift_xy):
+            box, rgb, alpha = self._grown_to_chroma_grid(box, rgb, alpha)
+        change = cv2.subtract(rgb, self.read(box), dtype=cv2.CV_32F)
+        if alpha is not None:
+            change *= alpha[..., None]
+        if self.pixel_format.family == "yuv":
+            self._add_yuv(box, change)
+        else:
+            self._add_rgb(box, change)
+
+    def _check_box(self, box: PixelBox) -> None:
+        if box.is_empty or box.clipped_to(self.size_wh) != box:
+            raise ValueError(f"box {tuple(box)} is empty or reaches beyond the picture of {self.size_wh}")
+
+    def _is_full_range(self) -> bool:
+        return bool(self.tags.is_full_range)
+
+    def _chroma_box(self, box: PixelBox) -> PixelBox:
+        sx, sy = self.pixel_format.chroma_shift_xy
+        return PixelBox(box.x0 >> sx, box.y0 >> sy, -(-box.x1 >> sx), -(-box.y1 >> sy))
+
+    def _read_yuv(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
+        chroma = self._chroma_box(box)
+        sx, sy = self.pixel_format.chroma_shift_xy
+        luma = _resized(self.planes[0][box.y0 : box.y1, box.x0 : box.x1], size_wh)
+        parts = [luma]
+        for plane in self.planes[1:3]:
+            part = plane[chroma.y0 : chroma.y1, chroma.x0 : chroma.x1]
+            if size_wh == box.size_wh:
+                full = cv2.resize(part, (part.shape[1] << sx, part.shape[0] << sy), interpolation=cv2.INTER_LINEAR)
+                dx, dy = box.x0 - (chroma.x0 << sx), box.y0 - (chroma.y0 << sy)
+                parts.append(full[dy : dy + size_wh[1], dx : dx + size_wh[0]])
+            else:
+                parts.append(_resized(part, size_wh))
+        matrix = yuv_to_rgb_matrix(
+            self.tags.effective_matrix(self.size_wh[1]),
+            is_full_range=self._is_full_range(),
+            bits=self.pixel_format.bits,
+        )
+        merged = cv2.merge(parts)
+        if self.pixel_format.bits == 8:
+            return np.asarray(cv2.transform(merged, matrix), dtype=np.uint8)
+        rgb = cv2.transform(merged.astype(np.float32), matrix)
+        return np.asarray(np.clip(np.rint(rgb), 0, 255), dtype=np.uint8)
+
+    def _grown_to_chroma_grid(
+        self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None
+    ) -> tuple[PixelBox, NDArray[np.uint8], NDArray[np.float32] | None]:
+        sx, sy = self.pixel_format.chroma_shift_xy
+        grid = self._chroma_box(box)
+        grown = PixelBox(grid.x0 << sx, grid.y0 << sy, grid.x1 << sx, grid.y1 << sy).clipped_to(self.size_wh)
+        if grown == box:
+            return box, rgb, alpha
+        inner = np.s_[box.y0 - grown.y0 : box.y1 - grown.y0, box.x0 - grown.x0 : box.x1 - grown.x0]
+        grown_rgb = self.read(grown)
+        grown_rgb[inner] = rgb
+        grown_alpha = np.zeros(grown.size_wh[::-1], np.float32)
+        grown_alpha[inner] = 1.0 if alpha is None else alpha
+        return grown, grown_rgb, grown_alpha
+
+    def _add_yuv(self, box: PixelBox, change: NDArray[np.float32]) -> None:
+        matrix = rgb_to_yuv_matrix(
+            self.tags.effective_matrix(self.size_wh[1]),
+            is_full_range=self._is_full_range(),
+            bits=self.pixel_format.bits,
+        )
+        delta = cv2.transform(change, matrix[:, :3])
+        chroma = self._chroma_box(box)
+        _add(self.planes[0], box, delta[..., 0], self.pixel_format.bits)
+        sx, sy = self.pixel_format.chroma_shift_xy
+        even = _padded_even(delta[..., 1:], sx, sy)
+        small = cv2.resize(even, chroma.size_wh, interpolation=cv2.INTER_AREA)
+        for index in (1, 2):
+            _add(self.planes[index], chroma, small[..., index - 1], self.pixel_format.bits)
+
+    def _add_rgb(self, box: PixelBox, change: NDArray[np.float32]) -> None:
+        scale = ((1 << self.pixel_format.bits) - 1) / 255.0
+        if self.pixel_format.family == "gray":
+            luma = change @ np.array([0.299, 0.587, 0.114], np.float32)
+            _add(self.planes[0], box, luma * scale, self.pixel_format.bits)
+            return
+        for channel in range(3):
+            _add(self.planes[0][..., channel], box, change[..., channel] * scale, self.pixel_format.bits)
+
+
+def _add(plane: Plane, box: PixelBox, delta: NDArray[np.float32], bits: int) -> None:
+    """Add a change to a part of a plane in place, rounded and kept in range; a zero change touches nothing."""
+    part = plane[box.y0 : box.y1, box.x0 : box.x1]
+    whole = np.rint(delta).astype(np.int32)
+    part[...] = np.clip(part + whole, 0, (1 << bits) - 1).astype(part.dtype)
+
+
+def _padded_even(delta: NDArray[np.float32], shift_x: int, shift_y: int) -> NDArray[np.float32]:
+    """Repeat the last row or column where an odd size leaves half a chroma sample."""
+    h, w = delta.shape[:2]
+    pad_x, pad_y = -w % (1 << shift_x), -h % (1 << shift_y)
+    if not (pad_x or pad_y):
+        return delta
+    return np.pad(delta, ((0, pad_y), (0, pad_x), (0, 0)), mode="edge")
+
+
+def _resized(image: Plane, size_wh: tuple[int, int]) -> Plane:
+    h, w = image.shape[:2]
+    if (w, h) == size_wh:
+        return image
+    shrinks = size_wh[0] < w or size_wh[1] < h
+    resized = cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    return np.asarray(resized, dtype=image.dtype)
+
+
+def _to_8_bits(image: Plane, bits: int) -> NDArray[np.uint8]:
+    if bits == 8:
+        return np.asarray(image, dtype=np.uint8)
+    top = float((1 << bits) - 1)
+    return np.asarray(np.rint(image.astype(np.float32) * (255.0 / top)), dtype=np.uint8)

@@ -1,0 +1,1 @@
+"""Faces in pictures: find, measure, follow, align, put back."""

@@ -1,0 +1,1 @@
+"""Rewrites that turn published model files into plain ONNX with a free batch."""

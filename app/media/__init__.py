@@ -1,0 +1,1 @@
+"""Files: what they are, their pictures and streams, in and out. The only home of PyAV and Pillow."""

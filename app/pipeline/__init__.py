@@ -1,0 +1,1 @@
+"""A RenderSpec becomes a plan: stages over windows of frames."""

@@ -1,0 +1,1 @@
+"""What is not to be made, and what was said about consent."""
