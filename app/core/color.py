@@ -51,7 +51,9 @@ def yuv_to_rgb_matrix(matrix: int, *, is_full_range: bool, bits: int) -> NDArray
     kg = 1.0 - kr - kb
     unit = float(1 << (bits - 8))
     top = float((1 << bits) - 1)
-    luma_span, chroma_span, black = (top, top, 0.0) if is_full_range else (219 * unit, 224 * unit, 16 * unit)
+    luma_span, chroma_span, black = (
+        (top, top, 0.0) if is_full_range else (219 * unit, 224 * unit, 16 * unit)
+    )
     from_unit = np.array(
         [
             [1.0, 0.0, 2 * (1 - kr)],

@@ -9,7 +9,13 @@ FloatArray = NDArray[np.float32]
 
 TEMPLATES_112: dict[str, FloatArray] = {
     "arcface_112": np.array(
-        [[38.2946, 51.6963], [73.5318, 51.5014], [56.0252, 71.7366], [41.5493, 92.3655], [70.7299, 92.2041]],
+        [
+            [38.2946, 51.6963],
+            [73.5318, 51.5014],
+            [56.0252, 71.7366],
+            [41.5493, 92.3655],
+            [70.7299, 92.2041],
+        ],
         np.float32,
     )
 }
@@ -39,7 +45,9 @@ def similarity(source: FloatArray, target: FloatArray) -> FloatArray:
     a, b = source64 - source_mean, target64 - target_mean
     spread = float((a * a).sum())
     if spread < 1e-9:
-        raise DegenerateKpsError(f"all {len(source)} key points lie on one spot; nothing can be aligned to them")
+        raise DegenerateKpsError(
+            f"all {len(source)} key points lie on one spot; nothing can be aligned to them"
+        )
     cosine = float((a * b).sum()) / spread
     sine = float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()) / spread
     linear = np.array([[cosine, -sine], [sine, cosine]])

@@ -32,7 +32,9 @@ class PixelBox(NamedTuple):
 
     def clipped_to(self, size_wh: tuple[int, int]) -> "PixelBox":
         """The part of the box inside a picture; may be empty, then `x1 <= x0` or `y1 <= y0`."""
-        return PixelBox(max(self.x0, 0), max(self.y0, 0), min(self.x1, size_wh[0]), min(self.y1, size_wh[1]))
+        return PixelBox(
+            max(self.x0, 0), max(self.y0, 0), min(self.x1, size_wh[0]), min(self.y1, size_wh[1])
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -130,7 +132,9 @@ class Picture:
         self.tags = tags or ColorTags()
         wanted = pixel_format.plane_shapes(self.size_wh)
         if tuple(plane.shape for plane in planes) != wanted:
-            raise ValueError(f"planes of {pixel_format.name}: got {[p.shape for p in planes]}, wanted {wanted}")
+            raise ValueError(
+                f"planes of {pixel_format.name}: got {[p.shape for p in planes]}, wanted {wanted}"
+            )
 
     @classmethod
     def from_rgb(cls, rgb: NDArray[np.uint8]) -> "Picture":
@@ -173,7 +177,9 @@ class Picture:
         rgb = part[..., :3] if self.pixel_format.family == "rgb" else cv2.merge([part] * 3)
         eight = _to_8_bits(rgb, self.pixel_format.bits)
         scaled = _resized(eight, size_wh)
-        return np.ascontiguousarray(scaled.copy() if np.shares_memory(scaled, self.planes[0]) else scaled)
+        return np.ascontiguousarray(
+            scaled.copy() if np.shares_memory(scaled, self.planes[0]) else scaled
+        )
 
     def thumbnail(self, side_px: int) -> tuple[NDArray[np.uint8], float]:
         """The whole picture as RGB, its long side at most `side_px`; never enlarged.
@@ -186,7 +192,9 @@ class Picture:
         small_wh = max(1, round(w * scale)), max(1, round(h * scale))
         return self.read(self.box, small_wh), scale
 
-    def write(self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None = None) -> None:
+    def write(
+        self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None = None
+    ) -> None:
         """Blend a patch into this picture's planes, in place: only on a picture that `copy` made.
 
         Args:
@@ -212,7 +220,9 @@ class Picture:
 
     def _check_box(self, box: PixelBox) -> None:
         if box.is_empty or box.clipped_to(self.size_wh) != box:
-            raise ValueError(f"box {tuple(box)} is empty or reaches beyond the picture of {self.size_wh}")
+            raise ValueError(
+                f"box {tuple(box)} is empty or reaches beyond the picture of {self.size_wh}"
+            )
 
     def _is_full_range(self) -> bool:
         return bool(self.tags.is_full_range)
@@ -229,7 +239,9 @@ class Picture:
         for plane in self.planes[1:3]:
             part = plane[chroma.y0 : chroma.y1, chroma.x0 : chroma.x1]
             if size_wh == box.size_wh:
-                full = cv2.resize(part, (part.shape[1] << sx, part.shape[0] << sy), interpolation=cv2.INTER_LINEAR)
+                full = cv2.resize(
+                    part, (part.shape[1] << sx, part.shape[0] << sy), interpolation=cv2.INTER_LINEAR
+                )
                 dx, dy = box.x0 - (chroma.x0 << sx), box.y0 - (chroma.y0 << sy)
                 parts.append(full[dy : dy + size_wh[1], dx : dx + size_wh[0]])
             else:
@@ -250,7 +262,9 @@ class Picture:
     ) -> tuple[PixelBox, NDArray[np.uint8], NDArray[np.float32] | None]:
         sx, sy = self.pixel_format.chroma_shift_xy
         grid = self._chroma_box(box)
-        grown = PixelBox(grid.x0 << sx, grid.y0 << sy, grid.x1 << sx, grid.y1 << sy).clipped_to(self.size_wh)
+        grown = PixelBox(grid.x0 << sx, grid.y0 << sy, grid.x1 << sx, grid.y1 << sy).clipped_to(
+            self.size_wh
+        )
         if grown == box:
             return box, rgb, alpha
         inner = np.s_[box.y0 - grown.y0 : box.y1 - grown.y0, box.x0 - grown.x0 : box.x1 - grown.x0]
@@ -282,7 +296,12 @@ class Picture:
             _add(self.planes[0], box, luma * scale, self.pixel_format.bits)
             return
         for channel in range(3):
-            _add(self.planes[0][..., channel], box, change[..., channel] * scale, self.pixel_format.bits)
+            _add(
+                self.planes[0][..., channel],
+                box,
+                change[..., channel] * scale,
+                self.pixel_format.bits,
+            )
 
 
 def _add(plane: Plane, box: PixelBox, delta: NDArray[np.float32], bits: int) -> None:
@@ -306,7 +325,9 @@ def _resized(image: Plane, size_wh: tuple[int, int]) -> Plane:
     if (w, h) == size_wh:
         return image
     shrinks = size_wh[0] < w or size_wh[1] < h
-    resized = cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    resized = cv2.resize(
+        image, size_wh, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    )
     return np.asarray(resized, dtype=image.dtype)
 
 

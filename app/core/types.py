@@ -19,6 +19,14 @@ TrackId = NewType("TrackId", int)
 Template = Literal["arcface_112", "native"]
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know of a result that was made all the same; `code` is stable."""
+
+    code: str
+    message: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CropSpec:
     """The square that a model wants to see.

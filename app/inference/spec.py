@@ -13,7 +13,13 @@ Feeds = Mapping[str, NDArray[np.generic]]
 Outputs = Mapping[str, NDArray[np.generic]]
 
 Task = Literal[
-    "face_detect", "face_landmark", "face_embed", "face_swap", "face_enhance", "frame_upscale", "content_gate"
+    "face_detect",
+    "face_landmark",
+    "face_embed",
+    "face_swap",
+    "face_enhance",
+    "frame_upscale",
+    "content_gate",
 ]
 
 
@@ -42,8 +48,12 @@ class WheelSource(_Entry):
     kind: Literal["wheel"]
     requirement: str = Field(description="name==version")
     member: str
-    python_version: str | None = Field(default=None, description="ask for this Python's wheel, whatever runs here")
-    platform: str | None = Field(default=None, description="ask for this platform's wheel, whatever runs here")
+    python_version: str | None = Field(
+        default=None, description="ask for this Python's wheel, whatever runs here"
+    )
+    platform: str | None = Field(
+        default=None, description="ask for this platform's wheel, whatever runs here"
+    )
     sha256: str
     bytes: int
 

@@ -39,7 +39,9 @@ class OutputChoices(_Asked):
     """
 
     quality: int = Field(default=80, ge=0, le=100, title="Quality")
-    preset: Literal["ultrafast", "veryfast", "medium", "slow"] = Field(default="veryfast", title="Encoder speed")
+    preset: Literal["ultrafast", "veryfast", "medium", "slow"] = Field(
+        default="veryfast", title="Encoder speed"
+    )
 
 
 class RenderSpec(_Asked):

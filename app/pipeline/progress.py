@@ -1,0 +1,39 @@
+"""What a running job tells, and what a finished one has made."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.types import Notice
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a job is.
+
+    Attributes:
+        frames_total: As far as the file tells beforehand; `None` when it does not.
+        fps: Frames a second since the job started.
+    """
+
+    frames_done: int
+    frames_total: int | None
+    fps: float
+    elapsed_s: float
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds still needed at the speed so far; `None` while nobody can know."""
+        if self.frames_total is None or self.fps <= 0:
+            return None
+        return max(0, self.frames_total - self.frames_done) / self.fps
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RenderResult:
+    """What a finished job has made; every frame is in the output, swapped or not."""
+
+    output: Path
+    frames: int
+    frames_swapped: int
+    faces_swapped: int
+    notices: tuple[Notice, ...] = ()
