@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import cv2
 import numpy as np
+from cv2.typing import MatLike
 from numpy.typing import NDArray
 
 from app.core.color import ColorTags, rgb_to_yuv_matrix, yuv_to_rgb_matrix
@@ -174,7 +175,7 @@ class Picture:
         if self.pixel_format.family == "yuv":
             return self._read_yuv(box, size_wh)
         part = self.planes[0][box.y0 : box.y1, box.x0 : box.x1]
-        rgb = part[..., :3] if self.pixel_format.family == "rgb" else cv2.merge([part] * 3)
+        rgb = part[..., :3] if self.pixel_format.family == "rgb" else np.stack([part] * 3, -1)
         eight = _to_8_bits(rgb, self.pixel_format.bits)
         scaled = _resized(eight, size_wh)
         return np.ascontiguousarray(
@@ -210,7 +211,7 @@ class Picture:
             raise ValueError(f"patch: got {rgb.shape[:2]}, wanted {box.size_wh[::-1]}")
         if self.pixel_format.family == "yuv" and any(self.pixel_format.chroma_shift_xy):
             box, rgb, alpha = self._grown_to_chroma_grid(box, rgb, alpha)
-        change = cv2.subtract(rgb, self.read(box), dtype=cv2.CV_32F)
+        change = rgb.astype(np.float32) - self.read(box)
         if alpha is not None:
             change *= alpha[..., None]
         if self.pixel_format.family == "yuv":
@@ -232,30 +233,41 @@ class Picture:
         return PixelBox(box.x0 >> sx, box.y0 >> sy, -(-box.x1 >> sx), -(-box.y1 >> sy))
 
     def _read_yuv(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
-        chroma = self._chroma_box(box)
-        sx, sy = self.pixel_format.chroma_shift_xy
         luma = _resized(self.planes[0][box.y0 : box.y1, box.x0 : box.x1], size_wh)
-        parts = [luma]
+        parts: list[MatLike] = [luma]
         for plane in self.planes[1:3]:
-            part = plane[chroma.y0 : chroma.y1, chroma.x0 : chroma.x1]
             if size_wh == box.size_wh:
-                full = cv2.resize(
-                    part, (part.shape[1] << sx, part.shape[0] << sy), interpolation=cv2.INTER_LINEAR
-                )
-                dx, dy = box.x0 - (chroma.x0 << sx), box.y0 - (chroma.y0 << sy)
-                parts.append(full[dy : dy + size_wh[1], dx : dx + size_wh[0]])
+                parts.append(self._upsampled_chroma(plane, box))
             else:
+                chroma = self._chroma_box(box)
+                part = plane[chroma.y0 : chroma.y1, chroma.x0 : chroma.x1]
                 parts.append(_resized(part, size_wh))
-        matrix = yuv_to_rgb_matrix(
-            self.tags.effective_matrix(self.size_wh[1]),
-            is_full_range=self._is_full_range(),
-            bits=self.pixel_format.bits,
-        )
         merged = cv2.merge(parts)
+        matrix = self._to_rgb_matrix()
         if self.pixel_format.bits == 8:
             return np.asarray(cv2.transform(merged, matrix), dtype=np.uint8)
         rgb = cv2.transform(merged.astype(np.float32), matrix)
         return np.asarray(np.clip(np.rint(rgb), 0, 255), dtype=np.uint8)
+
+    def _upsampled_chroma(self, plane: Plane, box: PixelBox) -> Plane:
+        """Chroma at luma resolution; read with one sample around, so that no value depends on the box's border."""
+        sx, sy = self.pixel_format.chroma_shift_xy
+        chroma = self._chroma_box(box)
+        plane_wh = plane.shape[1], plane.shape[0]
+        wide = PixelBox(chroma.x0 - 1, chroma.y0 - 1, chroma.x1 + 1, chroma.y1 + 1)
+        wide = wide.clipped_to(plane_wh)
+        part = plane[wide.y0 : wide.y1, wide.x0 : wide.x1]
+        full = _resized(part, (part.shape[1] << sx, part.shape[0] << sy))
+        dx, dy = box.x0 - (wide.x0 << sx), box.y0 - (wide.y0 << sy)
+        w, h = box.size_wh
+        return full[dy : dy + h, dx : dx + w]
+
+    def _to_rgb_matrix(self) -> NDArray[np.float64]:
+        return yuv_to_rgb_matrix(
+            self.tags.effective_matrix(self.size_wh[1]),
+            is_full_range=self._is_full_range(),
+            bits=self.pixel_format.bits,
+        )
 
     def _grown_to_chroma_grid(
         self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None
@@ -280,12 +292,14 @@ class Picture:
             is_full_range=self._is_full_range(),
             bits=self.pixel_format.bits,
         )
-        delta = cv2.transform(change, matrix[:, :3])
+        delta = np.asarray(cv2.transform(change, matrix[:, :3]), np.float32)
         chroma = self._chroma_box(box)
         _add(self.planes[0], box, delta[..., 0], self.pixel_format.bits)
         sx, sy = self.pixel_format.chroma_shift_xy
         even = _padded_even(delta[..., 1:], sx, sy)
-        small = cv2.resize(even, chroma.size_wh, interpolation=cv2.INTER_AREA)
+        small = np.asarray(
+            cv2.resize(even, chroma.size_wh, interpolation=cv2.INTER_AREA), np.float32
+        )
         for index in (1, 2):
             _add(self.planes[index], chroma, small[..., index - 1], self.pixel_format.bits)
 
@@ -328,10 +342,10 @@ def _resized(image: Plane, size_wh: tuple[int, int]) -> Plane:
     resized = cv2.resize(
         image, size_wh, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
     )
-    return np.asarray(resized, dtype=image.dtype)
+    return resized.astype(image.dtype, copy=False)  # type: ignore[return-value]
 
 
-def _to_8_bits(image: Plane, bits: int) -> NDArray[np.uint8]:
+def _to_8_bits(image: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
     if bits == 8:
         return np.asarray(image, dtype=np.uint8)
     top = float((1 << bits) - 1)
