@@ -1,0 +1,142 @@
+"""Runs a plan's stages, one after the other or each in its own thread.
+
+A stage is a generator function over items and knows nothing of threads. Threaded, neighbours are joined by a
+bounded link, so memory is `depth + 1` items a stage. The first error, wherever it happens, reaches the caller;
+whoever walks away (an error, a cancel, a closed generator) unblocks everybody else, and every thread is joined.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+Stage = Callable[[Iterator[T]], Iterator[T]]
+
+
+class AbandonedError(Exception):
+    """Raised inside a producer whose consumer is gone; never leaves this module."""
+
+
+class Link(Generic[T]):
+    """A bounded queue between two threads that either end can give up."""
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._items: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._finished = False
+        self._abandoned = False
+        self._error: BaseException | None = None
+
+    def put(self, item: T) -> None:
+        """Hand over an item, waiting while the link is full.
+
+        Raises:
+            AbandonedError: Nobody will take it.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._abandoned or len(self._items) < self._depth)
+            if self._abandoned:
+                raise AbandonedError
+            self._items.append(item)
+            self._changed.notify_all()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Say that nothing more comes, and why if something broke."""
+        with self._changed:
+            self._finished, self._error = True, error
+            self._changed.notify_all()
+
+    def abandon(self) -> None:
+        """Say that nothing more will be taken; what lies in the link is dropped."""
+        with self._changed:
+            self._abandoned = True
+            self._items.clear()
+            self._changed.notify_all()
+
+    def items(self) -> Iterator[T]:
+        """Take items until the producer finishes; its error is raised after the last item."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._items or self._finished or self._abandoned)
+                if not self._items:
+                    break
+                item = self._items.popleft()
+                self._changed.notify_all()
+            yield item
+        if self._error is not None:
+            raise self._error
+
+
+def run_serial(source: Iterable[T], stages: Iterable[Stage[T]]) -> Iterator[T]:
+    """Nest the stages in this thread: for tests, and to debug."""
+    items = iter(source)
+    for stage in stages:
+        items = stage(items)
+    return items
+
+
+def run_threaded(
+    source: Iterable[T], stages: Iterable[Stage[T]], *, depth: int = 1
+) -> Generator[T, None, None]:
+    """Run the source and each stage in a thread of its own; yields what the last one makes.
+
+    Args:
+        source: Iterated in its own thread.
+        stages: Each takes the items of the one before.
+        depth: Items that may wait between two threads.
+
+    Raises:
+        BaseException: The first error of any of them, after the items made before it.
+    """
+    links: list[Link[T]] = [Link(depth)]
+    threads = [threading.Thread(target=_feed, args=(source, links[0]), name="source")]
+    for index, stage in enumerate(stages):
+        links.append(Link(depth))
+        threads.append(
+            threading.Thread(target=_work, args=(stage, links[-2], links[-1]), name=f"stage-{index}")
+        )
+    for thread in threads:
+        thread.start()
+    try:
+        yield from links[-1].items()
+    finally:
+        for link in links:
+            link.abandon()
+        for thread in threads:
+            thread.join()
+
+
+def _feed(source: Iterable[T], out: Link[T]) -> None:
+    _pump(iter(source), out)
+
+
+def _work(stage: Stage[T], inbox: Link[T], out: Link[T]) -> None:
+    try:
+        _pump(stage(inbox.items()), out)
+    finally:
+        inbox.abandon()
+
+
+def _pump(items: Iterator[T], out: Link[T]) -> None:
+    error: BaseException | None = None
+    try:
+        for item in items:
+            out.put(item)
+    except AbandonedError:
+        pass
+    except BaseException as failure:  # noqa: BLE001 - carried to the caller, who raises it
+        error = failure
+    finally:
+        _close(items)
+        out.finish(error)
+
+
+def _close(items: Iterator[T]) -> None:
+    """Let a generator run its `finally` in the thread that ran it."""
+    if isinstance(items, Generator):
+        with closing(items):
+            pass
