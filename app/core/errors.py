@@ -7,6 +7,11 @@
     |   |-- BadNameError                 request.bad_name
     |   |-- RequestTooLargeError         request.too_large
     |   |-- NotFoundError                request.not_found
+    |   |-- InUseError                   request.in_use
+    |   |-- KeyReusedError               request.key_reused
+    |   |-- BadMultipartError            request.bad_multipart
+    |   |-- BadHostError                 request.bad_host
+    |   |-- CrossSiteError               auth.cross_site
     |   `-- ConsentRequiredError         consent.required
     |-- MediaError                       media.unreadable
     |   |-- MediaNotFoundError           media.not_found
@@ -45,6 +50,7 @@
     |   |-- JobNotFoundError             job.not_found
     |   |-- JobNotFinishedError          job.not_finished
     |   |-- QueueFullError               queue.full
+    |   |-- LeaseLostError               job.lease_lost
     |   `-- WorkerLostError              job.worker_lost
     `-- Cancelled                        job.canceled
 
@@ -99,6 +105,36 @@ class NotFoundError(UsageError):
     """Nothing has this id, or it belongs to somebody else."""
 
     code = "request.not_found"
+
+
+class InUseError(UsageError):
+    """A job that is not finished still needs it."""
+
+    code = "request.in_use"
+
+
+class KeyReusedError(UsageError):
+    """The idempotency key belongs to an earlier, different request."""
+
+    code = "request.key_reused"
+
+
+class BadMultipartError(UsageError):
+    """A form body that is broken, or holds more than one file."""
+
+    code = "request.bad_multipart"
+
+
+class BadHostError(UsageError):
+    """The request names a host that is not ours."""
+
+    code = "request.bad_host"
+
+
+class CrossSiteError(UsageError):
+    """Another site's page tries to change something here."""
+
+    code = "auth.cross_site"
 
 
 class ConsentRequiredError(UsageError):
@@ -327,6 +363,12 @@ class QueueFullError(JobError):
     """As many jobs wait as the operator allows."""
 
     code = "queue.full"
+
+
+class LeaseLostError(JobError):
+    """Somebody else runs the job by now; whatever this process made of it is void."""
+
+    code = "job.lease_lost"
 
 
 class WorkerLostError(JobError):

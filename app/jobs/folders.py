@@ -1,0 +1,81 @@
+"""Where the data volume keeps what; everything durable lies under one root."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolders:
+    """The layout of the data volume.
+
+    Attributes:
+        root: The volume; scratch lies in it, too, so that a finished file is only renamed, never copied.
+    """
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """Jobs, uploads and engines: one file."""
+        return self.root / "jobs.sqlite3"
+
+    @property
+    def media(self) -> Path:
+        """One folder an upload."""
+        return self.root / "media"
+
+    @property
+    def results(self) -> Path:
+        """One folder a finished job."""
+        return self.root / "results"
+
+    @property
+    def scratch(self) -> Path:
+        """One folder a running job; nothing in it outlives the attempt."""
+        return self.root / "scratch"
+
+    def create(self) -> None:
+        """Make what is missing.
+
+        Raises:
+            OSError: The volume is closed to us.
+        """
+        for folder in (self.media, self.results, self.scratch):
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut, as fsync makes a file's bytes."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's bytes survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def move_into_place(finished: Path, final: Path) -> None:
+    """Rename a finished file to where everybody looks for it, durably; either all of it is there or nothing.
+
+    Raises:
+        OSError: The two lie on different file systems, or the folder is closed to us.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    finished.replace(final)
+    sync_folder(final.parent)
+    sync_folder(final.parent.parent)
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder with all that is in it; one that is already gone is fine."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""Names that people give their files: shown and offered for download, never used as a path."""
+
+import re
+import unicodedata
+from pathlib import PurePosixPath
+
+from app.core.errors import BadNameError
+
+MAX_NAME_BYTES = 255
+_FALLBACK = "file"
+
+# An override or isolate makes "exe.gpj" read as "jpg.exe".
+_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+_MEDIA_TYPES = {
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+    ".bmp": "image/bmp",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".avif": "image/avif",
+    ".heic": "image/heic",
+    ".heif": "image/heif",
+    ".mp4": "video/mp4",
+    ".m4v": "video/x-m4v",
+    ".mov": "video/quicktime",
+    ".mkv": "video/x-matroska",
+    ".webm": "video/webm",
+    ".avi": "video/x-msvideo",
+    ".ts": "video/mp2t",
+}
+
+_SUFFIXES = {
+    "jpeg": (".jpg", ".jpeg", ".jpe", ".jfif"),
+    "png": (".png", ".apng"),
+    "webp": (".webp",),
+    "gif": (".gif",),
+    "bmp": (".bmp",),
+    "tiff": (".tif", ".tiff"),
+    "avif": (".avif",),
+    "heif": (".heic", ".heif"),
+    "mp4": (".mp4", ".m4v"),
+    "mov": (".mov", ".qt"),
+    "matroska": (".mkv",),
+    "mkv": (".mkv",),
+    "webm": (".webm",),
+    "avi": (".avi",),
+    "mpegts": (".ts", ".m2ts", ".mts"),
+}
+
+
+def display_name(raw: str) -> str:
+    """Reduce what a client calls a file to a name that is safe to show and to save under.
+
+    Folders in front are dropped, be they POSIX or Windows ones.
+
+    Raises:
+        BadNameError: Control characters, characters that reverse the reading order, or too long.
+    """
+    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI_CONTROLS for c in raw):
+        raise BadNameError("file name: it holds control characters; rename the file")
+    name = re.split(r"[/\\]", unicodedata.normalize("NFC", raw))[-1].strip()
+    length = len(name.encode())
+    if length > MAX_NAME_BYTES or len(raw) > 16 * MAX_NAME_BYTES:
+        raise BadNameError(
+            f"file name: got {length} bytes, at most {MAX_NAME_BYTES} are taken; rename the file"
+        )
+    return _FALLBACK if name.strip(".") == "" or re.fullmatch(r"[A-Za-z]:", name) else name
+
+
+def suffix_for(container: str, name: str) -> str:
+    """The ending a file of this container should have: the name's own where it fits.
+
+    Args:
+        container: As the probe calls it; the first part of a list such as `mov,mp4,m4a`.
+        name: The display name.
+    """
+    own = PurePosixPath(name).suffix.lower()
+    known = _SUFFIXES.get(container.lower().split(",")[0])
+    if known is None:
+        return own
+    return own if own in known else known[0]
+
+
+def swapped_name(name: str, suffix: str) -> str:
+    """The download name of a result: the target's name with `_swapped`, and the ending of what it really is.
+
+    The stem is cut, at a whole character, where the name would grow too long.
+    """
+    stem = PurePosixPath(name).stem
+    tail = f"_swapped{suffix}"
+    room = MAX_NAME_BYTES - len(tail.encode())
+    return stem.encode()[:room].decode(errors="ignore") + tail
+
+
+def media_type(suffix: str) -> str:
+    """The HTTP media type for a file ending; bytes without meaning for one that we never make."""
+    return _MEDIA_TYPES.get(suffix.lower(), "application/octet-stream")

@@ -1,0 +1,98 @@
+"""Where a plan ends: the file is written beside its place, labelled, read back, and only then shown.
+
+There is no way out of a plan but through here, and no option that skips the label.
+"""
+
+import errno
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.core.errors import StorageFullError, UnwritableOutputError, UsageError
+from app.labelling.metadata import Label, finish_video
+from app.labelling.verify import verify
+from app.media.probe import MediaInfo
+
+PRODUCER = "FaceDock"
+
+
+def new_label() -> Label:
+    """A label with an id of its own, for one output."""
+    return Label(producer=PRODUCER, produce_id=uuid.uuid4().hex)
+
+
+@contextmanager
+def labelled_output(output: Path, label: Label, info: MediaInfo) -> Iterator[Path]:
+    """Give a place to write to; what lies there at the end becomes the output, or nothing does.
+
+    Args:
+        output: The file that a person asked for; replaced if it exists.
+        label: What the file has to say about itself.
+        info: The target, for the kind of file.
+
+    Yields:
+        A path in the output's folder; its name says nothing of its format.
+
+    Raises:
+        UnwritableOutputError: The folder is missing or closed to us.
+        StorageFullError: The disk is full.
+        LabelError: The label read back is not the one that was written.
+    """
+    # Short, so that no output name is too long for its own temporary file.
+    hidden = output.with_name(f".facedock-{label.produce_id}.part")
+    _claim(hidden, output)
+    try:
+        with _full_disk_is_said():
+            yield hidden
+            if info.kind == "video":
+                finish_video(hidden, label)
+            verify(hidden, label)
+            _publish(hidden, output)
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def refuse_overwriting_inputs(output: Path, inputs: tuple[Path, ...]) -> None:
+    """An output never replaces what it is made of.
+
+    Raises:
+        UsageError: The output is one of the inputs.
+    """
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise UsageError("the output is one of the input files; choose another name")
+
+
+def _publish(hidden: Path, output: Path) -> None:
+    with hidden.open("rb+") as file:
+        os.fsync(file.fileno())
+    hidden.replace(output)
+    folder = os.open(output.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _claim(hidden: Path, output: Path) -> None:
+    if output.is_dir():
+        raise UnwritableOutputError(f"{output.name} is a folder; name a file in it")
+    try:
+        hidden.open("xb").close()
+    except OSError as error:
+        reason = "cannot be written to" if output.parent.is_dir() else "does not exist"
+        raise UnwritableOutputError(
+            f"the folder of {output.name} {reason}; choose another place"
+        ) from error
+
+
+@contextmanager
+def _full_disk_is_said() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFullError("the disk is full; free some space and try again") from error
+        raise

@@ -1,0 +1,174 @@
+"""A RenderSpec becomes a plan: where frames come from, what happens to them, where they go.
+
+Every plan ends in a labelled output; nothing here, and no field of the spec, can leave it out.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from app.core.errors import UnknownProcessorError, UsageError
+from app.core.types import Identity, Notice, Window
+from app.faces.assign import Assigner
+from app.faces.detector import FaceDetector
+from app.faces.landmarks import FaceLandmarker
+from app.faces.people import IdentityBuilder
+from app.faces.recognizer import FaceRecognizer
+from app.faces.tracker import FaceTracker
+from app.inference.spec import ModelZoo
+from app.media.limits import MediaLimits
+from app.media.still import read_still
+from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
+from app.pipeline.spec import RenderSpec, Step
+from app.pipeline.stages import Stage, assigned, into_windows, processed, tracked, watched
+from app.pipeline.target import Sink, Target, open_target
+from app.processors.base import ProcessorSpec
+from app.safety.gate import ContentGate, GateWatch
+
+_GATE_SIDE_PX = 512
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tools:
+    """What every plan of this process shares: the networks, the processors, the limits."""
+
+    zoo: ModelZoo
+    processors: Mapping[str, ProcessorSpec]
+    limits: MediaLimits
+    detector: FaceDetector
+    landmarker: FaceLandmarker
+    recognizer: FaceRecognizer
+    gate: ContentGate
+
+    @classmethod
+    def over(cls, zoo: ModelZoo, processors: Mapping[str, ProcessorSpec], limits: MediaLimits) -> "Tools":
+        """Put the tools over one set of models."""
+        return cls(
+            zoo=zoo,
+            processors=processors,
+            limits=limits,
+            detector=FaceDetector(zoo),
+            landmarker=FaceLandmarker(zoo),
+            recognizer=FaceRecognizer(zoo),
+            gate=ContentGate(zoo),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """One job, ready to run.
+
+    Attributes:
+        windows: Opens the target's frames; iterate once.
+        stages: In order; each takes the windows of the one before.
+        sink: Takes the last stage's windows.
+        notices: What is known before the first frame.
+        frames_total: As far as the file tells.
+    """
+
+    windows: Callable[[], Iterator[Window]]
+    stages: tuple[Stage, ...]
+    sink: Sink
+    notices: tuple[Notice, ...]
+    frames_total: int | None
+
+
+@contextmanager
+def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
+    """Check the request, prepare the source face and open target and output.
+
+    Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
+
+    Raises:
+        AppError: Whatever is wrong with the request, the files or the faces.
+    """
+    steps = checked_steps(spec.steps, tools.processors)
+    refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
+    label = new_label()
+    with (
+        open_target(spec.target, tools.limits) as target,
+        labelled_output(spec.output, label, target.info) as hidden,
+    ):
+        identity, notices = source_identity(spec.sources, tools)
+        with target.sink(hidden, spec, label) as sink:
+            yield Plan(
+                windows=lambda: into_windows(target.frames()),
+                stages=_stages(spec, steps, tools, identity=identity, target=target),
+                sink=sink,
+                notices=notices,
+                frames_total=target.info.frames,
+            )
+
+
+def checked_steps(
+    steps: tuple[Step, ...], processors: Mapping[str, ProcessorSpec]
+) -> tuple[Step, ...]:
+    """Validate the options of each step and put the steps into the processors' order.
+
+    Raises:
+        UnknownProcessorError: No processor has this id.
+        UsageError: An option is unknown or out of range.
+    """
+    for step in steps:
+        known = processors.get(step.processor)
+        if known is None:
+            raise UnknownProcessorError(
+                f"no processor is called {step.processor!r}; there are: {', '.join(sorted(processors))}"
+            )
+        try:
+            known.options.model_validate(step.options)
+        except ValidationError as error:
+            raise UsageError(_first_complaint(step.processor, error)) from error
+    return tuple(sorted(steps, key=lambda step: processors[step.processor].order))
+
+
+def source_identity(photos: tuple[Path, ...], tools: Tools) -> tuple[Identity, tuple[Notice, ...]]:
+    """Read the photos of the face to put on, let the gate look at them, and make an identity.
+
+    Raises:
+        MediaError: A photo cannot be read.
+        IntimateContentError: The gate refuses a photo.
+        FaceError: A photo shows no face, or several.
+    """
+    pictures = [read_still(photo, tools.limits).picture for photo in photos]
+    tools.gate.check([picture.thumbnail(_GATE_SIDE_PX)[0] for picture in pictures], "source")
+    builder = IdentityBuilder(tools.detector, tools.landmarker, tools.recognizer)
+    return builder.build(pictures, label="source")
+
+
+def _stages(
+    spec: RenderSpec, steps: tuple[Step, ...], tools: Tools, *, identity: Identity, target: Target
+) -> tuple[Stage, ...]:
+    tracker = FaceTracker(tools.detector, tools.landmarker, tools.recognizer)
+    before = watched(GateWatch(tools.gate, "target"))
+    after = watched(GateWatch(tools.gate, "result"))
+    work = []
+    for step in steps:
+        known = tools.processors[step.processor]
+        options = known.options.model_validate(step.options)
+        work.append(processed(known.build(options, tools.zoo), known.crop))
+    assigner = Assigner(spec.face_map.person, identity)
+    return (
+        chained(before, tracked(tracker), assigned(assigner), target.demand_faces),
+        chained(*work, after),
+    )
+
+
+def chained(*stages: Stage) -> Stage:
+    """Several stages that share a thread."""
+
+    def stage(windows: Iterator[Window]) -> Iterator[Window]:
+        for each in stages:
+            windows = each(windows)
+        return windows
+
+    return stage
+
+
+def _first_complaint(processor: str, error: ValidationError) -> str:
+    complaint = error.errors()[0]
+    name = ".".join([processor, *(str(part) for part in complaint["loc"])])
+    return f"{name}: {complaint['msg']}"

@@ -1,0 +1,80 @@
+"""The stages of a plan: generators over windows of frames, strangers to files, threads and jobs."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from app.core.types import CropSpec, Frame, Window
+from app.faces.align import align
+from app.faces.assign import Assigner
+from app.faces.paste import paste
+from app.faces.tracker import FaceTracker
+from app.processors.base import FaceProcessor
+from app.safety.gate import GateWatch
+
+Stage = Callable[[Iterator[Window]], Iterator[Window]]
+
+_WINDOW_BYTES = 96 << 20
+_WINDOW_FRAMES = (8, 16)
+_GATE_SIDE_PX = 256
+
+
+def window_length(frame_bytes: int) -> int:
+    """How many frames go together: enough to fill a batch, few enough to keep 4K in memory."""
+    shortest, longest = _WINDOW_FRAMES
+    return max(shortest, min(longest, _WINDOW_BYTES // max(1, frame_bytes)))
+
+
+def into_windows(frames: Iterable[Frame]) -> Iterator[Window]:
+    """Group consecutive frames; the last window may be shorter."""
+    held: list[Frame] = []
+    for frame in frames:
+        held.append(frame)
+        frame_bytes = sum(plane.nbytes for plane in frame.picture.planes)
+        if len(held) >= window_length(frame_bytes):
+            yield tuple(held)
+            held.clear()
+    if held:
+        yield tuple(held)
+
+
+def watched(watch: GateWatch) -> Stage:
+    """Let the content gate look at the frames as they pass; nothing that it refuses goes on."""
+
+    def stage(windows: Iterator[Window]) -> Iterator[Window]:
+        for window in windows:
+            for frame in window:
+                watch.feed(frame.time_s, frame.picture.thumbnail(_GATE_SIDE_PX)[0])
+            yield window
+        watch.finish()
+
+    return stage
+
+
+def tracked(tracker: FaceTracker) -> Stage:
+    """Find, measure and follow the faces."""
+
+    def stage(windows: Iterator[Window]) -> Iterator[Window]:
+        for window in windows:
+            yield tracker.track(window)
+
+    return stage
+
+
+def assigned(assigner: Assigner) -> Stage:
+    """Say who gets which face."""
+
+    def stage(windows: Iterator[Window]) -> Iterator[Window]:
+        for window in windows:
+            yield assigner.assign(window)
+
+    return stage
+
+
+def processed(processor: FaceProcessor, crop: CropSpec) -> Stage:
+    """Cut the chosen faces of a whole window out, work on them as batches, and put them back."""
+
+    def stage(windows: Iterator[Window]) -> Iterator[Window]:
+        for window in windows:
+            aligned = align(window, crop)
+            yield paste(window, aligned, [processor.process(part.batch) for part in aligned])
+
+    return stage
