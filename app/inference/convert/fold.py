@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
@@ -41,12 +42,13 @@ def convert(sources: Mapping[str, bytes]) -> bytes:
         raise ConversionError(f"fold: got {len(files)} .onnx files, wanted one")
     try:
         model = onnx.load_from_string(files[0])
-    except Exception as error:  # noqa: BLE001 - protobuf's decoders differ in what they raise
+    except DecodeError as error:
         raise ConversionError(f"fold: not an ONNX file: {error}") from error
     _fold_constants_inplace(model.graph)
     _drop_unused_inplace(model.graph)
     _free_dimensions_inplace(model.graph)
-    return model.SerializeToString(deterministic=True)
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
 
 
 def _fold_constants_inplace(graph: onnx.GraphProto) -> None:

@@ -5,7 +5,7 @@ names are counted, constants are stored raw, attributes are sorted, and nothing 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,17 @@ class GraphBuilder:
         self._constants: list[onnx.TensorProto] = []
         self._uses: Counter[str] = Counter()
 
+    def reserve(self, name: str) -> str:
+        """Keep a name for an input or output of the graph, and return it.
+
+        Raises:
+            ConversionError: The name is taken.
+        """
+        if self._uses[name]:
+            raise ConversionError(f"value name {name!r}: got it twice, wanted once")
+        self._uses[name] = 1
+        return name
+
     def constant(self, array: NDArray[np.generic], hint: str = "constant") -> str:
         """Store an array, as it is.
 
@@ -86,20 +97,18 @@ class GraphBuilder:
             Name of the output.
         """
         output = self._unique(hint or op_type.lower())
-        self._nodes.append(helper.make_node(op_type, list(inputs), [output], output, **attributes))
+        self._append(op_type, inputs, output, attributes)
         return output
 
-    def add_as(
-        self, output: str, op_type: str, inputs: Sequence[str], **attributes: Attribute
-    ) -> str:
-        """Append a node whose output has exactly this name, as the graph's own outputs need it.
+    def add_output(
+        self, name: str, op_type: str, inputs: Sequence[str], **attributes: Attribute
+    ) -> None:
+        """Append a node whose output is an output of the graph, under exactly this name.
 
         Raises:
             ConversionError: The name is taken.
         """
-        if self._uses[output]:
-            raise ConversionError(f"value name {output!r}: got it twice, wanted once")
-        return self.add(op_type, inputs, output, **attributes)
+        self._append(op_type, inputs, self.reserve(name), attributes)
 
     def build(self, name: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> bytes:
         """Assemble, check and serialize the model.
@@ -116,6 +125,18 @@ class GraphBuilder:
         )
         opsets = [helper.make_opsetid("", OPSET)]
         return serialize(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION))
+
+    def _append(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        output: str,
+        attributes: Mapping[str, Attribute],
+    ) -> None:
+        node = helper.make_node(op_type, list(inputs), [output], output)
+        for key, value in sorted(attributes.items()):
+            node.attribute.append(helper.make_attribute(key, value))
+        self._nodes.append(node)
 
     def _unique(self, hint: str) -> str:
         name = hint

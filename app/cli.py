@@ -1,0 +1,348 @@
+"""The command line: parse, call, show. The only place that prints and exits.
+
+Commands import what they need inside themselves: `faces --json` need not wait for the page's libraries.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from app import bootstrap
+from app.config import Settings
+from app.core.error_table import entry_of
+from app.core.errors import AppError, ConsentRequiredError, UsageError
+from app.core.types import Notice
+from app.pipeline.progress import Progress as JobProgress
+from app.pipeline.progress import RenderResult
+from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec, Step
+
+logger = logging.getLogger(__name__)
+
+app = typer.Typer(
+    name="facedock",
+    help="Face swap and face enhancement: several people at once, each with their own face.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+models_app = typer.Typer(help="List, install and check the models.", no_args_is_help=True)
+app.add_typer(models_app, name="models")
+
+
+class Consent(StrEnum):
+    """On what ground the faces may be used."""
+
+    SELF = "self"
+    PERMISSION = "permission"
+    FICTIONAL = "fictional"
+    PUBLIC_DOMAIN = "public-domain"
+
+
+class Preset(StrEnum):
+    """How fast the video encoder works; slower files are smaller."""
+
+    ULTRAFAST = "ultrafast"
+    VERYFAST = "veryfast"
+    MEDIUM = "medium"
+    SLOW = "slow"
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cuda or cpu.")]
+
+_CONSENT_HELP = (
+    "say on what ground you may use these faces: --consent self (it is you), permission (everyone "
+    "shown agreed), fictional (nobody real is shown), or public-domain (free pictures, no one deceived)"
+)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
+) -> None:
+    """Start the page and the API."""
+    from app.serving import serve_page  # noqa: PLC0415
+
+    with _reported(as_json=False):
+        serve_page(_settings(host=host, port=port, data_dir=data))
+
+
+@app.command(hidden=True)
+def engine(
+    data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
+) -> None:
+    """Run the jobs of a data folder; `serve` starts this by itself."""
+    with _reported(as_json=False):
+        bootstrap.run_engine_process(_settings(data_dir=data))
+
+
+@app.command()
+def swap(
+    source: Annotated[
+        list[Path], typer.Option("-s", "--source", help="Photo of the face; several of one person help.")
+    ],
+    target: Annotated[Path, typer.Option("-t", "--target", help="Picture or video to change.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File to make.")],
+    consent: Annotated[Consent | None, typer.Option(help="On what ground the faces may be used.")] = None,
+    processors: Annotated[str, typer.Option(help="Processor ids, comma-separated.")] = "face_swapper",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="An option, as processor.option=value.")
+    ] = None,
+    person: Annotated[
+        int | None, typer.Option(min=0, help="Only this person, counted from 0, left to right.")
+    ] = None,
+    quality: Annotated[int, typer.Option(min=0, max=100, help="Quality of the output.")] = 80,
+    preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = Preset.VERYFAST,
+    device: DeviceOption = "auto",
+    as_json: JsonFlag = False,
+) -> None:
+    """Put a face on the people of a picture or video."""
+    with _reported(as_json=as_json):
+        if consent is None:
+            raise ConsentRequiredError(_CONSENT_HELP)
+        spec = RenderSpec(
+            sources=tuple(source),
+            target=target,
+            output=output,
+            consent=cast(ConsentBasis, consent.value),
+            steps=parse_steps(processors, set_ or []),
+            face_map=FaceMap(person=person),
+            encoding=OutputChoices(quality=quality, preset=preset.value),
+        )
+        studio = bootstrap.local_studio(_settings(), device=device)
+        with _shown_progress(quiet=as_json) as on_progress:
+            result = studio.render_now(spec, on_progress=on_progress)
+        _show_result(result, as_json=as_json)
+
+
+@app.command()
+def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = "auto") -> None:
+    """Find the faces of a picture, or of a video's first frame."""
+    with _reported(as_json=as_json):
+        found = bootstrap.local_studio(_settings(), device=device).find_faces(file)
+        if as_json:
+            _print_json({"file": str(file), **found.to_json()})
+            return
+        table = Table("#", "box x0 y0 x1 y1", "score", title=f"{file.name}: {len(found.faces)} faces")
+        for number, face in enumerate(found.faces):
+            box = " ".join(f"{value:.0f}" for value in face.bbox_xyxy)
+            table.add_row(str(number), box, f"{face.det_score:.2f}")
+        Console().print(table)
+
+
+@app.command()
+def probe(file: Path, as_json: JsonFlag = False) -> None:
+    """Say what a file is: kind, size, rate, frames, streams, colors, rotation."""
+    with _reported(as_json=as_json):
+        facts = bootstrap.probe_file(_settings(), file)
+        if as_json:
+            _print_json({"file": str(file), **facts})
+            return
+        _print_facts(file.name, facts)
+
+
+@models_app.command("list")
+def list_models(as_json: JsonFlag = False) -> None:
+    """Show every known model, its licence and whether it is installed."""
+    with _reported(as_json=as_json):
+        statuses = bootstrap.installer(_settings()).statuses()
+        if as_json:
+            _print_json([status.to_json() for status in statuses])
+            return
+        table = Table("model", "task", "MB", "licence", "commercial use", "state")
+        for status in statuses:
+            spec = status.spec
+            table.add_row(
+                spec.id, spec.task, f"{spec.bytes / 1e6:.1f}",
+                spec.license.spdx, spec.license.commercial, status.state,
+            )  # fmt: skip
+        Console().print(table)
+
+
+@models_app.command()
+def pull(
+    names: Annotated[list[str], typer.Argument(help="Model ids, or a bundle: embedded.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Install models; does nothing, and needs no network, when they are there."""
+    with _reported(as_json=as_json):
+        installer = bootstrap.installer(_settings())
+        with _shown_pull(quiet=as_json) as on_progress:
+            pulled = installer.pull(installer.resolve(names), on_progress=on_progress)
+        if as_json:
+            _print_json({"installed": list(pulled)})
+
+
+@models_app.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(help="Model ids or a bundle; all installed ones without.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare installed models with the manifest, byte for byte."""
+    with _reported(as_json=as_json):
+        installer = bootstrap.installer(_settings())
+        checked = installer.verify(installer.resolve(names) if names else None)
+        if as_json:
+            _print_json({"verified": list(checked)})
+        else:
+            typer.echo(f"{len(checked)} models are as the manifest pins them")
+
+
+@app.command()
+def doctor(as_json: JsonFlag = False) -> None:
+    """Check this machine: devices that really work, models, disk, versions; says what to do."""
+    with _reported(as_json=as_json):
+        report = bootstrap.examine(_settings())
+        if as_json:
+            _print_json(report.to_json())
+        else:
+            for finding in report.findings:
+                typer.echo(f"{'ok  ' if finding.is_fine else 'TODO'}  {finding.subject}: {finding.text}")
+        if not report.is_fine:
+            raise typer.Exit(5)
+
+
+def parse_steps(processors: str, assignments: list[str]) -> tuple[Step, ...]:
+    """Make steps of `--processors` and `--set`.
+
+    Args:
+        processors: Ids, comma-separated.
+        assignments: `processor.option=value` each; values stay text, the options' own class reads them.
+
+    Raises:
+        UsageError: An assignment is malformed, or names a processor that is not asked for.
+    """
+    options: dict[str, dict[str, Any]] = {
+        name.strip(): {} for name in processors.split(",") if name.strip()
+    }
+    if not options:
+        raise UsageError("--processors names no processor")
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        processor, dot, option = key.partition(".")
+        if not (equals and dot and option):
+            raise UsageError(f"--set {assignment}: wanted processor.option=value")
+        if processor not in options:
+            raise UsageError(f"--set {assignment}: {processor} is not among --processors")
+        options[processor][option] = value
+    return tuple(Step(processor=name, options=values) for name, values in options.items())
+
+
+def main() -> None:
+    """Entry point."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    app()
+
+
+def _settings(**given: object) -> Settings:
+    return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+@contextmanager
+def _reported(*, as_json: bool) -> Iterator[None]:
+    """Turn an error into one clear line and the table's exit code."""
+    try:
+        yield
+    except AppError as error:
+        entry = entry_of(error)
+        _say_error(error.code, error.message or entry.text_en, as_json=as_json)
+        raise typer.Exit(entry.exit_code) from error
+    except (typer.Exit, typer.Abort, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        logger.exception("unexpected error")
+        _say_error(AppError.code, f"unexpected {type(error).__name__}", as_json=as_json)
+        raise typer.Exit(1) from error
+
+
+def _say_error(code: str, message: str, *, as_json: bool) -> None:
+    if as_json:
+        _print_json({"error": {"code": code, "message": message}})
+    typer.echo(f"error [{code}]: {message}", err=True)
+
+
+def _print_json(value: object) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def _print_facts(title: str, facts: dict[str, Any]) -> None:
+    table = Table(title=title, show_header=False)
+    for name, value in facts.items():
+        table.add_row(name, json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value))
+    Console().print(table)
+
+
+def _show_result(result: RenderResult, *, as_json: bool) -> None:
+    for notice in result.notices:
+        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
+    if as_json:
+        _print_json(
+            {
+                "output": str(result.output),
+                "frames": result.frames,
+                "frames_swapped": result.frames_swapped,
+                "faces_swapped": result.faces_swapped,
+                "warnings": [_notice_json(notice) for notice in result.notices],
+            }
+        )
+        return
+    typer.echo(f"swapped {result.frames_swapped} of {result.frames} frames: {result.output}")
+
+
+def _notice_json(notice: Notice) -> dict[str, str]:
+    return {"code": notice.code, "message": notice.message}
+
+
+@contextmanager
+def _shown_progress(*, quiet: bool) -> Iterator[Callable[[JobProgress], None]]:
+    """A bar with frames, speed and time left, on standard error."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[frames]}  {task.fields[speed]}  {task.fields[left]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+        task = bar.add_task("preparing", total=None, frames="", speed="", left="")
+
+        def show(progress: JobProgress) -> None:
+            total = progress.frames_total
+            left = progress.remaining_s
+            bar.update(
+                task,
+                description="swapping",
+                completed=progress.frames_done,
+                total=total,
+                frames=f"{progress.frames_done}/{total if total is not None else '?'} frames",
+                speed=f"{progress.fps:.1f} fps",
+                left="" if left is None else f"{left:.0f} s left",
+            )
+
+        yield show
+
+
+@contextmanager
+def _shown_pull(*, quiet: bool) -> Iterator[Callable[[Any], None]]:
+    """One line for each thing that is fetched or converted, on standard error."""
+    console = Console(stderr=True, highlight=False)
+
+    def show(step: Any) -> None:
+        if not quiet:
+            console.print(str(step))
+
+    yield show
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""Cut faces out of a window: the squares that processors see.
+
+Two ways, one result. A `native` crop is copied: upright, at the picture's own resolution, its corner on
+even pixels (so that it also falls on the chroma grid), hence putting it back resamples nothing. Any other
+template is a similarity from five points and has to be warped; there the picture is first shrunk area-true to
+the crop's scale, because a bilinear warp alone reads four pixels of, say, a hundred and turns the rest into flicker.
+
+All crops of one call come from the window as it was given: a face never sees its neighbor half changed.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.errors import DegenerateKpsError
+from app.core.geometry import TEMPLATES_112, invert_affine, similarity, transform_points
+from app.core.picture import Picture, PixelBox
+from app.core.types import (
+    CropSpec,
+    Face,
+    FaceBatch,
+    FloatArray,
+    Identity,
+    RgbImage,
+    Window,
+)
+
+_MESH_POINTS = 468
+
+
+@dataclass(frozen=True, slots=True)
+class FaceSlot:
+    """Where a row of a batch comes from.
+
+    Attributes:
+        frame: Position of the frame in the window.
+        face: Position of the face in the frame's `faces`.
+    """
+
+    frame: int
+    face: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedFaces:
+    """A batch and the origin of each of its rows."""
+
+    batch: FaceBatch
+    slots: tuple[FaceSlot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    slot: FaceSlot
+    crop: RgbImage
+    mask: FloatArray
+    affine: FloatArray
+    landmarks: FloatArray
+    identity: Identity
+
+
+def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
+    """Cut out every face that has an identity to put on and landmarks.
+
+    Args:
+        window: Frames of one video, or one still.
+        spec: The crop that a processor wants.
+
+    Returns:
+        One entry a crop side, smaller sides first; rows in the order of frames and faces. The masks are 1
+        inside the picture and 0 where a crop reaches beyond it (there the border pixel is repeated).
+        A face outside the picture, or whose five points lie on one spot, has no row: it stays as it is.
+    """
+    by_side: dict[int, list[_Row]] = defaultdict(list)
+    for frame_index, frame in enumerate(window):
+        for face_index, face in enumerate(frame.faces):
+            slot = FaceSlot(frame_index, face_index)
+            row = _aligned_row(frame.picture, face, slot, spec)
+            if row is not None:
+                by_side[row.crop.shape[0]].append(row)
+    return [_stacked(by_side[side]) for side in sorted(by_side)]
+
+
+def warp_crop(picture: Picture, affine: FloatArray, side_px: int) -> RgbImage:
+    """Cut a square through an affine, area-true.
+
+    Args:
+        picture: Read only where the square lies.
+        affine: `(2, 3)` float32, a similarity from picture to crop pixels.
+        side_px: Side of the crop.
+
+    Returns:
+        `(side_px, side_px, 3)` uint8 RGB; beyond the picture its border pixel is repeated.
+    """
+    box = _source_box(affine, side_px).clipped_to(picture.size_wh)
+    if box.is_empty:
+        return np.zeros((side_px, side_px, 3), np.uint8)
+    scale = min(1.0, float(np.sqrt(abs(np.linalg.det(affine[:, :2])))))
+    size_wh = tuple(max(1, round(side * scale)) for side in box.size_wh)
+    patch = picture.read(box, (size_wh[0], size_wh[1]))
+    warped = cv2.warpAffine(
+        patch,
+        _from_patch(affine, box, size_wh),
+        (side_px, side_px),
+        flags=cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    return np.asarray(warped, dtype=np.uint8)
+
+
+def native_box(landmarks: FloatArray, spec: CropSpec) -> PixelBox:
+    """The square of a `native` crop around a face.
+
+    Args:
+        landmarks: `(478, 3)` float32, picture pixels.
+        spec: Step of the side and margin.
+
+    Returns:
+        A square with even corner; its side is a multiple of `spec.size_px`. It may reach beyond the picture.
+    """
+    points = landmarks[:_MESH_POINTS, :2]
+    low, high = points.min(0), points.max(0)
+    wanted = float((high - low).max()) * (1 + 2 * spec.margin)
+    side = max(1, int(np.ceil(wanted / spec.size_px))) * spec.size_px
+    corner = np.floor(((low + high) / 2 - side / 2) / 2).astype(int) * 2
+    x0, y0 = int(corner[0]), int(corner[1])
+    return PixelBox(x0, y0, x0 + side, y0 + side)
+
+
+def _aligned_row(picture: Picture, face: Face, slot: FaceSlot, spec: CropSpec) -> _Row | None:
+    if face.identity is None or face.landmarks is None:
+        return None
+    cut = _native if spec.template == "native" else _warped
+    try:
+        crop, mask, affine = cut(picture, face, spec)
+    except DegenerateKpsError:
+        return None
+    if not mask.any():
+        return None
+    return _Row(slot, crop, mask, affine, transform_points(face.landmarks, affine), face.identity)
+
+
+def _native(
+    picture: Picture, face: Face, spec: CropSpec
+) -> tuple[RgbImage, FloatArray, FloatArray]:
+    assert face.landmarks is not None
+    box = native_box(face.landmarks, spec)
+    side = box.size_wh[0]
+    affine = np.array([[1, 0, -box.x0], [0, 1, -box.y0]], np.float32)
+    inside = box.clipped_to(picture.size_wh)
+    if inside == box:
+        return picture.read(box), _ones(side), affine
+    if inside.is_empty:
+        return np.zeros((side, side, 3), np.uint8), np.zeros((side, side), np.float32), affine
+    pads = inside.y0 - box.y0, box.y1 - inside.y1, inside.x0 - box.x0, box.x1 - inside.x1
+    crop = cv2.copyMakeBorder(picture.read(inside), *pads, cv2.BORDER_REPLICATE)
+    mask = np.zeros((side, side), np.float32)
+    mask[pads[0] : side - pads[1], pads[2] : side - pads[3]] = 1
+    return np.asarray(crop, dtype=np.uint8), mask, affine
+
+
+def _warped(
+    picture: Picture, face: Face, spec: CropSpec
+) -> tuple[RgbImage, FloatArray, FloatArray]:
+    side = spec.size_px
+    affine = similarity(face.kps, TEMPLATES_112[spec.template] * (side / 112))
+    return warp_crop(picture, affine, side), _inside_mask(picture.size_wh, affine, side), affine
+
+
+def _inside_mask(size_wh: tuple[int, int], affine: FloatArray, side_px: int) -> FloatArray:
+    """1 where a crop pixel's center lies in the picture."""
+    back = invert_affine(affine)
+    steps = np.arange(side_px, dtype=np.float32)
+    x = back[0, 0] * steps + back[0, 1] * steps[:, None] + back[0, 2]
+    y = back[1, 0] * steps + back[1, 1] * steps[:, None] + back[1, 2]
+    w, h = size_wh
+    inside = (x >= -0.5) & (x <= w - 0.5) & (y >= -0.5) & (y <= h - 0.5)
+    return inside.astype(np.float32)
+
+
+def _ones(side: int) -> FloatArray:
+    """All ones without the memory: a window of 4K faces would spend more on its masks than on its frames."""
+    return np.broadcast_to(np.float32(1), (side, side))
+
+
+def _source_box(affine: FloatArray, side_px: int) -> PixelBox:
+    corners = np.array([[0, 0], [side_px, 0], [side_px, side_px], [0, side_px]], np.float64)
+    linear = np.linalg.inv(affine[:, :2].astype(np.float64))
+    points = (corners - affine[:, 2]) @ linear.T
+    low, high = np.floor(points.min(0)) - 2, np.ceil(points.max(0)) + 2
+    return PixelBox(int(low[0]), int(low[1]), int(high[0]), int(high[1]))
+
+
+def _from_patch(affine: FloatArray, box: PixelBox, size_wh: Sequence[int]) -> NDArray[np.float64]:
+    """Take the affine over to a shrunk patch, whose pixel centers lie at `(x + 0.5) * scale - 0.5`."""
+    scale = np.array(box.size_wh, np.float64) / np.array(size_wh, np.float64)
+    shift = np.array([box.x0, box.y0]) + 0.5 * scale - 0.5
+    linear = affine[:, :2].astype(np.float64)
+    return np.column_stack([linear * scale, linear @ shift + affine[:, 2]])
+
+
+def _stacked(rows: list[_Row]) -> AlignedFaces:
+    batch = FaceBatch(
+        crops=np.stack([row.crop for row in rows]),
+        masks=_stacked_masks([row.mask for row in rows]),
+        affine=np.stack([row.affine for row in rows]),
+        landmarks=np.stack([row.landmarks for row in rows]),
+        identities=tuple(row.identity for row in rows),
+    )
+    return AlignedFaces(batch, tuple(row.slot for row in rows))
+
+
+def _stacked_masks(masks: list[FloatArray]) -> FloatArray:
+    if all(mask.strides == (0, 0) for mask in masks):
+        return np.broadcast_to(masks[0], (len(masks), *masks[0].shape))
+    return np.stack(masks)

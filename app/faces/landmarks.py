@@ -1,0 +1,187 @@
+"""478 points of a face: where its square lies, what the network says of it, and what follows from the points.
+
+The network is MediaPipe's attention mesh (Grishchenko et al. 2020, "Attention Mesh: High-fidelity Face Mesh Prediction
+in Real-time"). Indices are those of its canonical face.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.geometry import FloatArray, invert_affine, roll_rad, transform_points
+from app.core.mesh_topology import (
+    LEFT_EYE_REFINED,
+    LIPS_REFINED,
+    RIGHT_EYE_REFINED,
+)
+from app.core.picture import Picture
+from app.core.types import Face, RgbImage
+from app.faces.sampling import sample_square
+from app.inference.spec import ModelId, ModelZoo, Outputs
+
+MODEL = ModelId("face-mesh-attention")
+CROP_PX = 192
+
+_SIDE_PER_FACE = 1.5
+_BATCH = 16
+_MESH_POINTS = 468
+_EYE_CORNERS = (33, 263)
+# The five key points as groups of mesh points: an eye's middle does not move with the gaze as an iris does.
+_KPS_GROUPS = (
+    (33, 133, 159, 145),
+    (263, 362, 386, 374),
+    (4, 1),
+    (61,),
+    (291,),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CropRegion:
+    """The turned square of a picture that the network sees.
+
+    Attributes:
+        center_xy: Middle, picture pixels.
+        side_px: Side, picture pixels.
+        roll_rad: Turn of the face, clockwise; the eyes are level in the crop.
+    """
+
+    center_xy: tuple[float, float]
+    side_px: float
+    roll_rad: float
+
+    @property
+    def affine(self) -> FloatArray:
+        """`(2, 3)` float32 from picture pixels to the network's crop."""
+        scale = CROP_PX / self.side_px
+        cosine, sine = scale * np.cos(self.roll_rad), scale * np.sin(self.roll_rad)
+        linear = np.array([[cosine, sine], [-sine, cosine]])
+        shift = CROP_PX / 2 - linear @ np.array(self.center_xy)
+        return np.column_stack([linear, shift]).astype(np.float32)
+
+    def toward(self, other: "CropRegion", share: float) -> "CropRegion":
+        """A region between this one (share 0) and another (share 1), turning the shorter way; beyond 1 it goes on."""
+        turn = (other.roll_rad - self.roll_rad + np.pi) % (2 * np.pi) - np.pi
+        x, y = (
+            a + (b - a) * share for a, b in zip(self.center_xy, other.center_xy, strict=True)
+        )
+        side = self.side_px * (other.side_px / self.side_px) ** share
+        return CropRegion((x, y), side, self.roll_rad + turn * share)
+
+
+Located = tuple[FloatArray, FloatArray]
+"""Landmarks `(n, 478, 3)` in picture pixels, and presence `(n,)`: how surely each crop holds a face, 0 to 1."""
+
+
+class FaceLandmarker:
+    """Measures many faces of many pictures in one network call.
+
+    Args:
+        zoo: Has the model `face-mesh-attention`.
+
+    Raises:
+        MissingModelError: The model is not installed.
+    """
+
+    def __init__(self, zoo: ModelZoo) -> None:
+        self._session = zoo.session(MODEL)
+
+    def locate(self, items: Sequence[tuple[Picture, CropRegion]]) -> Located:
+        """Measure the face in each region."""
+        crops = self.cut(items)
+        return self.measure(crops, [region for _, region in items])
+
+    def locate_faces(self, items: Sequence[tuple[Picture, Face]]) -> Located:
+        """Measure freshly detected faces: once where the detector points, again where the first measure does."""
+        regions = [region_from_kps(face.bbox_xyxy, face.kps) for _, face in items]
+        pictures = [picture for picture, _ in items]
+        first, _ = self.locate(list(zip(pictures, regions, strict=True)))
+        again = [region_from_landmarks(points) for points in first]
+        return self.locate(list(zip(pictures, again, strict=True)))
+
+    def cut(self, items: Sequence[tuple[Picture, CropRegion]]) -> RgbImage:
+        """The crops alone, `(n, 192, 192, 3)` uint8 RGB."""
+        crops = np.empty((len(items), CROP_PX, CROP_PX, 3), np.uint8)
+        for crop, (picture, region) in zip(crops, items, strict=True):
+            crop[...] = sample_square(picture, region.affine, CROP_PX)
+        return crops
+
+    def measure(self, crops: RgbImage, regions: Sequence[CropRegion]) -> Located:
+        """Measure crops that `cut` made of these regions."""
+        landmarks = np.empty((len(crops), _MESH_POINTS + 10, 3), np.float32)
+        presence = np.empty(len(crops), np.float32)
+        for start in range(0, len(crops), _BATCH):
+            part = slice(start, start + _BATCH)
+            feed = crops[part].transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255)
+            outputs = self._session.run({"input": feed})
+            landmarks[part] = assemble(outputs)
+            presence[part] = _sigmoid(np.asarray(outputs["presence"], np.float32)[:, 0])
+        for row, region in zip(landmarks, regions, strict=True):
+            row[...] = transform_points(row, invert_affine(region.affine))
+        return landmarks, presence
+
+
+def assemble(outputs: Outputs) -> FloatArray:
+    """Base mesh with the refined lips and eyes written over it, and the irises behind it.
+
+    The refinements know no depth, so z stays that of the base mesh; an iris gets the mean z of its eye.
+
+    Returns:
+        `(n, 478, 3)` float32 in crop pixels.
+    """
+    named = {name: np.asarray(array, np.float32) for name, array in outputs.items()}
+    mesh = named["mesh"].copy()
+    irises = []
+    for eye, iris, indices in (
+        ("left_eye", "left_iris", LEFT_EYE_REFINED),
+        ("right_eye", "right_iris", RIGHT_EYE_REFINED),
+    ):
+        mesh[:, indices, :2] = named[eye]
+        depth = mesh[:, indices, 2:].mean(1, keepdims=True)
+        irises.append(np.concatenate([named[iris], np.repeat(depth, 5, axis=1)], axis=2))
+    mesh[:, LIPS_REFINED, :2] = named["lips"]
+    return np.concatenate([mesh, *irises], axis=1)
+
+
+def region_from_kps(bbox_xyxy: FloatArray, kps: FloatArray) -> CropRegion:
+    """The region for a face that a detector found: 1.5 times its box, eyes level."""
+    x0, y0, x1, y1 = bbox_xyxy.tolist()
+    side = _SIDE_PER_FACE * max(x1 - x0, y1 - y0, 1.0)
+    return CropRegion(((x0 + x1) / 2, (y0 + y1) / 2), side, roll_rad(kps[0], kps[1]))
+
+
+def region_from_landmarks(landmarks: FloatArray) -> CropRegion:
+    """The region for a face that was measured: 1.5 times its box as seen with the eyes level."""
+    roll = roll_rad(landmarks[_EYE_CORNERS[0]], landmarks[_EYE_CORNERS[1]])
+    cosine, sine = np.cos(roll), np.sin(roll)
+    level = np.array([[cosine, sine], [-sine, cosine]], np.float32)
+    points = landmarks[:_MESH_POINTS, :2] @ level.T
+    low, high = points.min(0), points.max(0)
+    x, y = ((low + high) / 2 @ level).tolist()
+    side = _SIDE_PER_FACE * max(float((high - low).max()), 1.0)
+    return CropRegion((x, y), side, roll)
+
+
+def kps_from_landmarks(landmarks: FloatArray) -> FloatArray:
+    """The five key points of measured faces, `(..., 478, 3)` to `(..., 5, 2)`."""
+    points = [landmarks[..., group, :2].mean(-2) for group in _KPS_GROUPS]
+    return np.stack(points, axis=-2)
+
+
+def bbox_from_landmarks(landmarks: FloatArray) -> FloatArray:
+    """The box around measured faces, `(..., 478, 3)` to `(..., 4)`."""
+    points = landmarks[..., :_MESH_POINTS, :2]
+    return np.concatenate([points.min(-2), points.max(-2)], axis=-1)
+
+
+def face_width_px(landmarks: FloatArray) -> float:
+    """Width of a measured face: the shorter side of its box with the eyes level would shrink with the yaw, so
+    the square root of the box's area, which turns and nods change little."""
+    x0, y0, x1, y1 = bbox_from_landmarks(landmarks).tolist()
+    return float(np.sqrt(max((x1 - x0) * (y1 - y0), 1.0)))
+
+
+def _sigmoid(logit: FloatArray) -> FloatArray:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logit, -60, 60))), dtype=np.float32)

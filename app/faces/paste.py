@@ -1,0 +1,161 @@
+"""Put changed crops back into the pictures they were cut from.
+
+A picture is copied once, and only if one of its faces was really changed; then only the boxes are written in
+which a mask is not zero. A crop that was merely cut out goes back pixel on pixel. A warped one is warped back, inside
+the box of its own mask.
+
+Faces that touch: crops are cut from the unchanged picture, but each is blended over what the faces before it have
+left, weighted with its own mask. So a crop whose square holds a piece of a neighbor cannot bring that piece's old pixels back:
+its mask is zero there. Where two masks really overlap, the larger face, which is the nearer one, comes last and lies on top.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from app.core.geometry import FloatArray, invert_affine
+from app.core.picture import Picture, PixelBox
+from app.core.types import FaceBatch, Frame, RgbImage, Window
+from app.faces.align import AlignedFaces
+
+_VISIBLE = 0.5 / 255
+"""A mask below this changes no 8-bit pixel."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Patch:
+    """One changed face: its crop, mask and affine, and its size in picture pixels."""
+
+    crop: RgbImage
+    mask: FloatArray
+    affine: FloatArray
+    size_px: float
+
+
+def paste(
+    window: Window, aligned: Sequence[AlignedFaces], processed: Sequence[FaceBatch]
+) -> Window:
+    """Blend processed crops into their frames.
+
+    Args:
+        window: The frames that `align` was given; they are not written to.
+        aligned: What `align` returned.
+        processed: One batch for each of `aligned`, rows in the same order.
+
+    Returns:
+        The window; frames without a changed face are the same objects. `faces_swapped` counts the faces whose
+        mask is not empty; after several steps it is the highest count of any one step.
+
+    Raises:
+        ValueError: A processed batch has not the shape of its aligned one.
+    """
+    by_frame: dict[int, list[_Patch]] = defaultdict(list)
+    for faces, batch in zip(aligned, processed, strict=True):
+        _check_rows(faces.batch, batch)
+        for row, slot in enumerate(faces.slots):
+            patch = _patch(batch, row)
+            if patch is not None:
+                by_frame[slot.frame].append(patch)
+    return tuple(
+        _with_patches(frame, by_frame[index]) if index in by_frame else frame
+        for index, frame in enumerate(window)
+    )
+
+
+def _check_rows(before: FaceBatch, after: FaceBatch) -> None:
+    if before.crops.shape != after.crops.shape:
+        raise ValueError(
+            f"processed crops: got {after.crops.shape}, wanted {before.crops.shape}; "
+            "a processor keeps the number, order and size of its rows"
+        )
+
+
+def _patch(batch: FaceBatch, row: int) -> _Patch | None:
+    mask = batch.masks[row]
+    if float(mask.max()) < _VISIBLE:
+        return None
+    affine = batch.affine[row]
+    scale = float(np.sqrt(abs(np.linalg.det(affine[:, :2]))))
+    size_px = float(np.ptp(batch.landmarks[row, :, :2], axis=0).max()) / scale
+    return _Patch(batch.crops[row], mask, affine, size_px)
+
+
+def _with_patches(frame: Frame, patches: list[_Patch]) -> Frame:
+    picture = frame.picture.copy()
+    for patch in sorted(patches, key=lambda each: each.size_px):
+        _put_inplace(picture, patch)
+    return replace(
+        frame, picture=picture, faces_swapped=max(frame.faces_swapped, len(patches))
+    )
+
+
+def _put_inplace(picture: Picture, patch: _Patch) -> None:
+    if np.array_equal(patch.affine[:, :2], np.eye(2)) and _is_whole(patch.affine[:, 2]):
+        _put_copied_inplace(picture, patch)
+    else:
+        _put_warped_inplace(picture, patch)
+
+
+def _is_whole(shift: FloatArray) -> bool:
+    return bool((shift == np.rint(shift)).all())
+
+
+def _put_copied_inplace(picture: Picture, patch: _Patch) -> None:
+    dx, dy = (int(value) for value in patch.affine[:, 2])
+    part = _visible_box(patch.mask)
+    box = PixelBox(part.x0 - dx, part.y0 - dy, part.x1 - dx, part.y1 - dy)
+    box = box.clipped_to(picture.size_wh)
+    if box.is_empty:
+        return
+    window = np.s_[box.y0 + dy : box.y1 + dy, box.x0 + dx : box.x1 + dx]
+    picture.write(box, patch.crop[window], patch.mask[window])
+
+
+def _put_warped_inplace(picture: Picture, patch: _Patch) -> None:
+    back = invert_affine(patch.affine)
+    box = _box_behind(_visible_box(patch.mask), back).clipped_to(picture.size_wh)
+    if box.is_empty:
+        return
+    back[:, 2] -= (box.x0, box.y0)
+    rgb, mask, back = _shrunk(patch, back)
+    warped = cv2.warpAffine(rgb, back, box.size_wh, borderMode=cv2.BORDER_REPLICATE)
+    alpha = cv2.warpAffine(mask, back, box.size_wh)
+    picture.write(box, np.asarray(warped, np.uint8), np.asarray(alpha, np.float32))
+
+
+def _shrunk(patch: _Patch, back: FloatArray) -> tuple[RgbImage, FloatArray, FloatArray]:
+    """Bring a crop larger than its face down to the picture's scale area-true, before it is warped back."""
+    side = patch.crop.shape[0]
+    scale = min(1.0, float(np.sqrt(abs(np.linalg.det(back[:, :2])))))
+    small = max(1, round(side * scale))
+    mask = np.ascontiguousarray(patch.mask)
+    if small == side:
+        return patch.crop, mask, back
+    rgb = cv2.resize(patch.crop, (small, small), interpolation=cv2.INTER_AREA)
+    mask = cv2.resize(mask, (small, small), interpolation=cv2.INTER_AREA)
+    factor = side / small
+    linear = back[:, :2] * factor
+    shift = back[:, :2] @ np.full(2, 0.5 * factor - 0.5) + back[:, 2]
+    return (
+        np.asarray(rgb, np.uint8),
+        np.asarray(mask, np.float32),
+        np.column_stack([linear, shift]).astype(np.float32),
+    )
+
+
+def _visible_box(mask: FloatArray) -> PixelBox:
+    x, y, w, h = cv2.boundingRect((mask >= _VISIBLE).astype(np.uint8))
+    return PixelBox(x, y, x + w, y + h)
+
+
+def _box_behind(box: PixelBox, back: FloatArray) -> PixelBox:
+    """The upright box in the picture that holds a box of the crop."""
+    corners = np.array(
+        [[box.x0, box.y0], [box.x1, box.y0], [box.x1, box.y1], [box.x0, box.y1]], np.float32
+    )
+    points = corners @ back[:, :2].T + back[:, 2]
+    low, high = np.floor(points.min(0)) - 1, np.ceil(points.max(0)) + 1
+    return PixelBox(int(low[0]), int(low[1]), int(high[0]), int(high[1]))

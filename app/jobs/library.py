@@ -1,0 +1,309 @@
+"""Uploads: received beside their place, looked at, and only then known to anybody."""
+
+import errno
+import hashlib
+import json
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from app.core.errors import (
+    InUseError,
+    NotFoundError,
+    RequestTooLargeError,
+    StorageFullError,
+    UnwritableOutputError,
+)
+from app.jobs.database import Database
+from app.jobs.folders import move_into_place, remove_tree, sync_file, sync_folder
+from app.jobs.job import MediaId
+from app.jobs.lease import new_token
+from app.jobs.names import display_name
+
+ORIGINAL = "original"
+_PART = ".part"
+
+
+class ProbedMedia(Protocol):
+    """What the library wants to know of a file; `app.media.probe.MediaInfo` is one."""
+
+    @property
+    def kind(self) -> str:
+        """`still` or `video`."""
+        ...
+
+    @property
+    def container(self) -> str:
+        """The kind of file."""
+        ...
+
+    def to_json(self) -> Mapping[str, object]:
+        """All that is known, for clients."""
+        ...
+
+
+Probe = Callable[[Path], ProbedMedia]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MediaItem:
+    """One upload.
+
+    Attributes:
+        name: What its owner calls it; never a path.
+        kind: `still` or `video`.
+        container: The kind of file, by its bytes.
+        info: What the probe says: size, rate, duration...
+        created_at: Seconds since 1970.
+    """
+
+    id: MediaId
+    name: str
+    kind: str
+    container: str
+    bytes: int
+    sha256: str
+    info: Mapping[str, object]
+    created_at: float
+
+
+class Upload:
+    """A file while it is being received; made by `MediaLibrary.receive`."""
+
+    def __init__(self, part: Path, max_bytes: int) -> None:
+        self._file = part.open("xb")
+        self._digest = hashlib.sha256()
+        self._max_bytes = max_bytes
+        self.received_bytes = 0
+
+    @property
+    def sha256(self) -> str:
+        """Of what was received so far, in hexadecimal."""
+        return self._digest.hexdigest()
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes.
+
+        Raises:
+            RequestTooLargeError: More than may be uploaded; the chunk is not kept.
+            StorageFullError: The disk is full.
+        """
+        self.received_bytes += len(chunk)
+        if self.received_bytes > self._max_bytes:
+            raise RequestTooLargeError(
+                f"the file is larger than the {self._max_bytes} bytes that may be uploaded here"
+            )
+        with storage_errors_told():
+            self._file.write(chunk)
+        self._digest.update(chunk)
+
+    def close(self) -> None:
+        """Write out what is still held back."""
+        with storage_errors_told():
+            self._file.close()
+
+
+class MediaLibrary:
+    """All uploads; safe to use from any thread of any process of this machine."""
+
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        *,
+        probe: Probe,
+        max_bytes: int,
+    ) -> None:
+        """Look at the uploads.
+
+        Args:
+            database: Where they are listed.
+            folder: Where they lie, each in a folder of its own.
+            probe: Says what a file is, or refuses it.
+            max_bytes: Largest upload.
+        """
+        self._database = database
+        self._folder = folder
+        self._probe = probe
+        self._max_bytes = max_bytes
+
+    @contextmanager
+    def receive(self, name: str) -> Iterator[tuple[Upload, Callable[[], MediaItem]]]:
+        """Receive an upload piece by piece.
+
+        Yields:
+            Where to write to, and the function that ends the upload and keeps it. Left without calling it,
+            or with an exception, nothing is kept.
+
+        Raises:
+            BadNameError: No file may be called this.
+            StorageFullError: The disk is full.
+        """
+        shown = display_name(name)
+        media_id = MediaId(new_token())
+        part = self._folder / media_id / (ORIGINAL + _PART)
+        with storage_errors_told():
+            part.parent.mkdir(parents=True)
+            upload = Upload(part, self._max_bytes)
+        is_kept = False
+
+        def keep() -> MediaItem:
+            nonlocal is_kept
+            item = self._keep(media_id, shown, upload)
+            is_kept = True
+            return item
+
+        try:
+            yield upload, keep
+        finally:
+            try:
+                upload.close()
+            finally:
+                if not is_kept:
+                    remove_tree(part.parent)
+
+    def item(self, media_id: MediaId) -> MediaItem:
+        """What is known of an upload.
+
+        Raises:
+            NotFoundError: No upload has this id.
+        """
+        with self._database.read() as db:
+            return _item(db, media_id)
+
+    def path(self, media_id: MediaId) -> Path:
+        """Where an upload lies.
+
+        Raises:
+            NotFoundError: No upload has this id.
+        """
+        self.item(media_id)
+        return self._folder / media_id / ORIGINAL
+
+    def companion(self, media_id: MediaId, name: str) -> Path:
+        """A place for a file made from an upload, which goes when the upload goes.
+
+        Raises:
+            NotFoundError: No upload has this id.
+        """
+        return self.path(media_id).with_name(name)
+
+    def delete(self, media_id: MediaId) -> None:
+        """Forget an upload: the row first, so that nobody is offered half of it.
+
+        Raises:
+            NotFoundError: No upload has this id.
+            InUseError: A job that waits or runs needs it.
+        """
+        with self._database.write() as db:
+            _item(db, media_id)
+            needed = db.execute(
+                "SELECT 1 FROM job_inputs JOIN jobs ON jobs.id = job_inputs.job_id"
+                " WHERE media_id = ? AND state IN ('queued', 'running')",
+                (media_id,),
+            ).fetchone()
+            if needed is not None:
+                raise InUseError("a job that is not finished needs this upload; cancel it first")
+            db.execute("DELETE FROM media WHERE id = ?", (media_id,))
+        remove_tree(self._folder / media_id)
+
+    def sweep(self, *, min_age_s: float) -> int:
+        """Remove folders that no row knows: what a power cut or a kill has left behind.
+
+        Args:
+            min_age_s: Younger ones may be uploads on their way.
+
+        Returns:
+            How many were removed.
+        """
+        with self._database.read() as db:
+            known = {row["id"] for row in db.execute("SELECT id FROM media")}
+        orphans = [
+            folder
+            for folder in self._folder.iterdir()
+            if folder.name not in known and _age_s(folder) > min_age_s
+        ]
+        for folder in orphans:
+            remove_tree(folder)
+        return len(orphans)
+
+    def _keep(self, media_id: MediaId, name: str, upload: Upload) -> MediaItem:
+        upload.close()
+        original = self._folder / media_id / ORIGINAL
+        part = original.with_name(ORIGINAL + _PART)
+        with storage_errors_told():
+            sync_file(part)
+        probed = self._probe(part)
+        item = MediaItem(
+            id=media_id,
+            name=name,
+            kind=probed.kind,
+            container=probed.container,
+            bytes=upload.received_bytes,
+            sha256=upload.sha256,
+            info=probed.to_json(),
+            created_at=time.time(),
+        )
+        with storage_errors_told():
+            move_into_place(part, original)
+            sync_folder(self._folder)
+        self._insert(item)
+        return item
+
+    def _insert(self, item: MediaItem) -> None:
+        with self._database.write() as db:
+            db.execute(
+                "INSERT INTO media VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    item.id,
+                    item.name,
+                    item.kind,
+                    item.container,
+                    item.bytes,
+                    item.sha256,
+                    json.dumps(item.info),
+                    item.created_at,
+                ),
+            )
+
+
+@contextmanager
+def storage_errors_told() -> Iterator[None]:
+    """Turn the system's word on the data volume into ours.
+
+    Raises:
+        StorageFullError: No room is left.
+        UnwritableOutputError: Anything else that the system says.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFullError("the disk is full; free some space and try again") from error
+        raise UnwritableOutputError(
+            f"the data volume cannot be written to: {error.strerror}; check its mount and owner"
+        ) from error
+
+
+def free_bytes(folder: Path) -> int:
+    """Room left on the data volume."""
+    return shutil.disk_usage(folder).free
+
+
+def _item(db: sqlite3.Connection, media_id: MediaId) -> MediaItem:
+    row = db.execute("SELECT * FROM media WHERE id = ?", (media_id,)).fetchone()
+    if row is None:
+        raise NotFoundError("no upload has this id")
+    return MediaItem(**{**dict(row), "info": json.loads(row["info"])})
+
+
+def _age_s(folder: Path) -> float:
+    try:
+        return time.time() - folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,91 @@
+"""Runs plans in this process: decode, analysis, processing and encoding each in a thread of their own."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from app.core.errors import Cancelled
+from app.core.types import Notice, Window
+from app.pipeline.plan import Tools, open_plan
+from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.spec import RenderSpec
+from app.runtime.runner import run_threaded
+
+
+class LocalExecutor:
+    """Renders one spec after another with the same tools.
+
+    Args:
+        tools: Networks, processors and limits; shared by all jobs of this process.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def render(
+        self,
+        spec: RenderSpec,
+        *,
+        on_progress: Callable[[Progress], None],
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> RenderResult:
+        """Make the output of a spec.
+
+        Args:
+            spec: What a person asked for.
+            on_progress: Told after each window of frames.
+            should_stop: Asked before each window of frames.
+
+        Raises:
+            AppError: Whatever is wrong; nothing is left behind.
+            Cancelled: `should_stop` said so; nothing is left behind.
+        """
+        tally = _Tally()
+        with open_plan(spec, self._tools) as plan:
+            with closing(run_threaded(plan.windows(), plan.stages)) as finished:
+                for window in finished:
+                    if should_stop():
+                        raise Cancelled("stopped on request")
+                    for frame in window:
+                        plan.sink.write(frame)
+                    tally.add(window)
+                    on_progress(tally.progress(plan.frames_total))
+            sink = plan.sink
+        return tally.result(spec, (*plan.notices, *sink.notices))
+
+
+class _Tally:
+    """Counts what comes out."""
+
+    def __init__(self) -> None:
+        self._started_s = time.monotonic()
+        self._frames = 0
+        self._frames_swapped = 0
+        self._faces_swapped = 0
+
+    def add(self, window: Window) -> None:
+        self._frames += len(window)
+        self._frames_swapped += sum(frame.faces_swapped > 0 for frame in window)
+        self._faces_swapped += sum(frame.faces_swapped for frame in window)
+
+    def progress(self, frames_total: int | None) -> Progress:
+        elapsed_s = time.monotonic() - self._started_s
+        return Progress(
+            frames_done=self._frames,
+            frames_total=frames_total,
+            fps=self._frames / elapsed_s if elapsed_s > 0 else 0.0,
+            elapsed_s=elapsed_s,
+        )
+
+    def result(self, spec: RenderSpec, notices: tuple[Notice, ...]) -> RenderResult:
+        if self._frames_swapped == 0:
+            notice = Notice("face.none_in_target", "no face was found to change in any frame")
+            notices = (*notices, notice)
+        return RenderResult(
+            output=spec.output,
+            frames=self._frames,
+            frames_swapped=self._frames_swapped,
+            faces_swapped=self._faces_swapped,
+            notices=notices,
+        )
+

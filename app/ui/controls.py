@@ -1,0 +1,138 @@
+"""Options become controls: what to draw is read from a pydantic class's schema, so no processor needs a line here."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+from pydantic import BaseModel
+
+from app.ui.texts import Texts
+
+Schema = Mapping[str, Any]
+
+_SLIDER_STEPS = 100
+_MANY_WHOLE_NUMBERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class OptionControls:
+    """The controls of one options class, in the order of its fields.
+
+    Attributes:
+        names: Field names.
+        components: One a field.
+    """
+
+    names: tuple[str, ...]
+    components: tuple[Component, ...]
+
+    def read(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Give the controls' values their field names.
+
+        Args:
+            values: One a control; an emptied control leaves its field to its default.
+        """
+        pairs = zip(self.names, values, strict=True)
+        return {name: value for name, value in pairs if value is not None}
+
+
+def option_texts(options: type[BaseModel], prefix: str) -> dict[str, str]:
+    """The English texts of an options class, under the keys that its controls use.
+
+    A translation is one line in another language's file: `prefix.field`, `prefix.field.info`,
+    `prefix.field.choice`.
+    """
+    texts = {}
+    for name, schema in _fields(options):
+        key = f"{prefix}.{name}"
+        texts[key] = str(schema.get("title", name))
+        if "description" in schema:
+            texts[f"{key}.info"] = str(schema["description"])
+        texts |= {f"{key}.{choice}": str(choice) for choice in schema.get("enum", ())}
+    return texts
+
+
+def draw_options(options: type[BaseModel], prefix: str, texts: Texts) -> OptionControls:
+    """Draw one control a field, in the Gradio layout that is open at the moment.
+
+    Args:
+        prefix: What the texts' keys begin with; `option_texts` must be among `texts`.
+
+    Raises:
+        TypeError: A field is of a kind that no control can hold.
+    """
+    drawn = [
+        (name, _draw(schema, f"{prefix}.{name}", texts)) for name, schema in _fields(options)
+    ]
+    return OptionControls(
+        names=tuple(name for name, _ in drawn), components=tuple(control for _, control in drawn)
+    )
+
+
+def _fields(options: type[BaseModel]) -> Iterator[tuple[str, Schema]]:
+    whole = options.model_json_schema()
+    for name, schema in whole.get("properties", {}).items():
+        yield name, _resolved(schema, whole.get("$defs", {}))
+
+
+def _resolved(schema: Schema, definitions: Schema) -> Schema:
+    """A field's schema without indirections: enums in place, one literal as a list of one, optional as what it holds."""
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].rpartition("/")[2]]
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        # The title of a shared enum names its class, which says nothing to people.
+        return {**{key: value for key, value in target.items() if key != "title"}, **own}
+    if "const" in schema:
+        return {**schema, "enum": [schema["const"]]}
+    if "anyOf" in schema:
+        inner = [part for part in schema["anyOf"] if part.get("type") != "null"]
+        if len(inner) == 1:
+            return {**_resolved(inner[0], definitions), **schema}
+    return schema
+
+
+def _draw(schema: Schema, key: str, texts: Texts) -> Component:
+    makers: dict[str, Callable[..., Component]] = {
+        "boolean": gr.Checkbox,
+        "integer": _number,
+        "number": _number,
+        "string": gr.Textbox,
+    }
+    common = {
+        "label": texts(key),
+        "info": texts(f"{key}.info") if texts.has(f"{key}.info") else None,
+        "elem_classes": "fd-option",
+    }
+    if "enum" in schema:
+        return _dropdown(schema, key, texts, common=common)
+    kind = str(schema.get("type"))
+    if kind not in makers:
+        raise TypeError(f"option {key}: no control shows a {kind!r}; use a bool, number, text or choice")
+    if makers[kind] is _number:
+        return _number(schema, common)
+    return makers[kind](value=schema.get("default"), **common)
+
+
+def _dropdown(schema: Schema, key: str, texts: Texts, *, common: Mapping[str, Any]) -> Component:
+    choices = [(texts(f"{key}.{choice}"), choice) for choice in schema["enum"]]
+    # Gradio's hint says `str`; it takes the marker of a translation as well.
+    return gr.Dropdown(choices=choices, value=schema.get("default"), filterable=False, **common)  # type: ignore[arg-type]
+
+
+def _number(schema: Schema, common: Mapping[str, Any]) -> Component:
+    """A slider between two bounds, a number box without."""
+    is_whole = schema["type"] == "integer"
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    value = schema.get("default")
+    if low is None or high is None or (is_whole and high - low > _MANY_WHOLE_NUMBERS):
+        return gr.Number(
+            value=value, minimum=low, maximum=high, precision=0 if is_whole else None, **common
+        )
+    step = schema.get("multipleOf") or (1 if is_whole else (high - low) / _SLIDER_STEPS)
+    # An exclusive bound is one step away: a slider's ends can be reached.
+    first = low if "minimum" in schema else low + step
+    last = high if "maximum" in schema else high - step
+    return gr.Slider(first, last, value=value, step=step, buttons=[], **common)
