@@ -48,6 +48,14 @@ class Consent(StrEnum):
     PUBLIC_DOMAIN = "public-domain"
 
 
+class Device(StrEnum):
+    """Where the networks run; `auto` takes the best that works."""
+
+    AUTO = "auto"
+    CUDA = "cuda"
+    CPU = "cpu"
+
+
 class Preset(StrEnum):
     """How fast the video encoder works; slower files are smaller."""
 
@@ -58,7 +66,7 @@ class Preset(StrEnum):
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cuda or cpu.")]
+DeviceOption = Annotated[Device | None, typer.Option(help="Where the networks run.")]
 
 _CONSENT_HELP = (
     "say on what ground you may use these faces: --consent self (it is you), permission (everyone "
@@ -105,7 +113,7 @@ def swap(
     ] = None,
     quality: Annotated[int, typer.Option(min=0, max=100, help="Quality of the output.")] = 80,
     preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = Preset.VERYFAST,
-    device: DeviceOption = "auto",
+    device: DeviceOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Put a face on the people of a picture or video."""
@@ -121,17 +129,17 @@ def swap(
             face_map=FaceMap(person=person),
             encoding=OutputChoices(quality=quality, preset=preset.value),
         )
-        studio = bootstrap.local_studio(_settings(), device=device)
+        workbench = bootstrap.workbench(_settings(device=device))
         with _shown_progress(quiet=as_json) as on_progress:
-            result = studio.render_now(spec, on_progress=on_progress)
+            result = workbench.render(spec, on_progress=on_progress)
         _show_result(result, as_json=as_json)
 
 
 @app.command()
-def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = "auto") -> None:
+def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) -> None:
     """Find the faces of a picture, or of a video's first frame."""
     with _reported(as_json=as_json):
-        found = bootstrap.local_studio(_settings(), device=device).find_faces(file)
+        found = bootstrap.workbench(_settings(device=device)).find_faces(file)
         if as_json:
             _print_json({"file": str(file), **found.to_json()})
             return
@@ -257,7 +265,7 @@ def _reported(*, as_json: bool) -> Iterator[None]:
         yield
     except AppError as error:
         entry = entry_of(error)
-        _say_error(error.code, error.message or entry.text_en, as_json=as_json)
+        _say_error(error.code, error.message or entry.text(), as_json=as_json)
         raise typer.Exit(entry.exit_code) from error
     except (typer.Exit, typer.Abort, KeyboardInterrupt):
         raise

@@ -1,6 +1,7 @@
 """What the operator sets: read once from the environment, in `bootstrap`."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -27,6 +28,7 @@ class Settings(BaseSettings):
     max_still_pixels: int = Field(default=100_000_000, gt=0, description="pixels of a still")
     max_side_px: int = Field(default=8192, gt=0, description="longest side of a picture or video")
     max_duration_s: float = Field(default=36_000, gt=0, description="longest video")
+    device: Literal["auto", "cuda", "cpu"] = Field(default="auto", description="where networks run")
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is one a core"
     )

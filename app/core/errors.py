@@ -51,6 +51,7 @@
     |   |-- JobNotFinishedError          job.not_finished
     |   |-- QueueFullError               queue.full
     |   |-- LeaseLostError               job.lease_lost
+    |   |-- EngineNotRunningError        engine.not_running
     |   `-- WorkerLostError              job.worker_lost
     `-- Cancelled                        job.canceled
 
@@ -369,6 +370,12 @@ class LeaseLostError(JobError):
     """Somebody else runs the job by now; whatever this process made of it is void."""
 
     code = "job.lease_lost"
+
+
+class EngineNotRunningError(JobError):
+    """No engine is there to run jobs."""
+
+    code = "engine.not_running"
 
 
 class WorkerLostError(JobError):

@@ -3,16 +3,17 @@
 import errno
 import hashlib
 import json
-import shutil
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from app.core.errors import (
+    AppError,
     InUseError,
     NotFoundError,
     RequestTooLargeError,
@@ -20,7 +21,7 @@ from app.core.errors import (
     UnwritableOutputError,
 )
 from app.jobs.database import Database
-from app.jobs.folders import move_into_place, remove_tree, sync_file, sync_folder
+from app.jobs.folders import move_into_place, remove_tree
 from app.jobs.job import MediaId
 from app.jobs.lease import new_token
 from app.jobs.names import display_name
@@ -73,13 +74,33 @@ class MediaItem:
 
 
 class Upload:
-    """A file while it is being received; made by `MediaLibrary.receive`."""
+    """A file while it is being received; made by `MediaLibrary.receive`, and left with its `with`.
 
-    def __init__(self, part: Path, max_bytes: int) -> None:
-        self._file = part.open("xb")
-        self._digest = hashlib.sha256()
+    Left without `keep`, nothing of it stays.
+    """
+
+    def __init__(
+        self, part: Path, *, max_bytes: int, register: Callable[["Upload"], MediaItem]
+    ) -> None:
+        self.part = part
+        self._register = register
         self._max_bytes = max_bytes
+        self._digest = hashlib.sha256()
+        self._is_kept = False
         self.received_bytes = 0
+        with storage_errors_told():
+            part.parent.mkdir(parents=True)
+            self._file = part.open("xb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # A full disk may refuse the last held-back bytes once more; the folder goes all the same.
+        with suppress(OSError):
+            self._file.close()
+        if not self._is_kept:
+            remove_tree(self.part.parent)
 
     @property
     def sha256(self) -> str:
@@ -102,10 +123,20 @@ class Upload:
             self._file.write(chunk)
         self._digest.update(chunk)
 
-    def close(self) -> None:
-        """Write out what is still held back."""
+    def keep(self) -> MediaItem:
+        """All bytes are there: look at them, and make the upload known.
+
+        Raises:
+            MediaError: No picture or video that can be used.
+            StorageFullError: The disk is full.
+        """
         with storage_errors_told():
+            self._file.flush()
+            os.fsync(self._file.fileno())
             self._file.close()
+        item = self._register(self)
+        self._is_kept = True
+        return item
 
 
 class MediaLibrary:
@@ -132,13 +163,8 @@ class MediaLibrary:
         self._probe = probe
         self._max_bytes = max_bytes
 
-    @contextmanager
-    def receive(self, name: str) -> Iterator[tuple[Upload, Callable[[], MediaItem]]]:
-        """Receive an upload piece by piece.
-
-        Yields:
-            Where to write to, and the function that ends the upload and keeps it. Left without calling it,
-            or with an exception, nothing is kept.
+    def receive(self, name: str) -> Upload:
+        """Begin an upload, to be used in a `with`.
 
         Raises:
             BadNameError: No file may be called this.
@@ -146,26 +172,11 @@ class MediaLibrary:
         """
         shown = display_name(name)
         media_id = MediaId(new_token())
-        part = self._folder / media_id / (ORIGINAL + _PART)
-        with storage_errors_told():
-            part.parent.mkdir(parents=True)
-            upload = Upload(part, self._max_bytes)
-        is_kept = False
-
-        def keep() -> MediaItem:
-            nonlocal is_kept
-            item = self._keep(media_id, shown, upload)
-            is_kept = True
-            return item
-
-        try:
-            yield upload, keep
-        finally:
-            try:
-                upload.close()
-            finally:
-                if not is_kept:
-                    remove_tree(part.parent)
+        return Upload(
+            self._folder / media_id / (ORIGINAL + _PART),
+            max_bytes=self._max_bytes,
+            register=lambda upload: self._register(media_id, shown, upload),
+        )
 
     def item(self, media_id: MediaId) -> MediaItem:
         """What is known of an upload.
@@ -232,13 +243,8 @@ class MediaLibrary:
             remove_tree(folder)
         return len(orphans)
 
-    def _keep(self, media_id: MediaId, name: str, upload: Upload) -> MediaItem:
-        upload.close()
-        original = self._folder / media_id / ORIGINAL
-        part = original.with_name(ORIGINAL + _PART)
-        with storage_errors_told():
-            sync_file(part)
-        probed = self._probe(part)
+    def _register(self, media_id: MediaId, name: str, upload: Upload) -> MediaItem:
+        probed = self._look_at(upload.part, name)
         item = MediaItem(
             id=media_id,
             name=name,
@@ -250,10 +256,16 @@ class MediaLibrary:
             created_at=time.time(),
         )
         with storage_errors_told():
-            move_into_place(part, original)
-            sync_folder(self._folder)
+            move_into_place(upload.part, upload.part.with_name(ORIGINAL))
         self._insert(item)
         return item
+
+    def _look_at(self, part: Path, name: str) -> ProbedMedia:
+        try:
+            return self._probe(part)
+        except AppError as error:
+            # Whoever uploaded it knows it by its own name, not by ours.
+            raise type(error)(error.message.replace(part.name, name)) from error
 
     def _insert(self, item: MediaItem) -> None:
         with self._database.write() as db:
@@ -288,11 +300,6 @@ def storage_errors_told() -> Iterator[None]:
         raise UnwritableOutputError(
             f"the data volume cannot be written to: {error.strerror}; check its mount and owner"
         ) from error
-
-
-def free_bytes(folder: Path) -> int:
-    """Room left on the data volume."""
-    return shutil.disk_usage(folder).free
 
 
 def _item(db: sqlite3.Connection, media_id: MediaId) -> MediaItem:

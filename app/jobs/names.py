@@ -10,7 +10,9 @@ MAX_NAME_BYTES = 255
 _FALLBACK = "file"
 
 # An override or isolate makes "exe.gpj" read as "jpg.exe".
-_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BIDI_CONTROLS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 _MEDIA_TYPES = {
     ".jpg": "image/jpeg",

@@ -20,7 +20,7 @@ from app.core.errors import (
     WorkerLostError,
 )
 from app.jobs.database import Database
-from app.jobs.job import Claim, Job, JobFailure, JobId, JobState, NewJob
+from app.jobs.job import Claim, Job, JobFailure, JobId, JobRequest, JobState, NewJob
 from app.jobs.lease import LeaseClock, new_token
 from app.jobs.rows import failure_json, job_of, progress_json, result_json
 from app.pipeline.progress import Progress, RenderResult
@@ -72,9 +72,10 @@ class JobStore:
             NotFoundError: An input is not, or no longer, there.
         """
         with self._database.write() as db:
-            earlier = self._with_key(db, new)
-            if earlier is not None:
-                return earlier
+            if new.idempotency_key is not None:
+                earlier = _with_key(db, new.idempotency_key, new.request)
+                if earlier is not None:
+                    return earlier
             waiting: int = db.execute(
                 "SELECT count(*) FROM jobs WHERE state = 'queued'"
             ).fetchone()[0]
@@ -83,14 +84,14 @@ class JobStore:
             self._insert(db, new)
             return _job(db, new.id)
 
-    def earlier(self, new: NewJob) -> Job | None:
-        """The job that came with the same idempotency key before, if any.
+    def earlier(self, idempotency_key: str, request: JobRequest) -> Job | None:
+        """The job that came with this idempotency key before, if any.
 
         Raises:
             KeyReusedError: The key belongs to a different request.
         """
         with self._database.read() as db:
-            return self._with_key(db, new)
+            return _with_key(db, idempotency_key, request)
 
     def job(self, job_id: JobId) -> Job:
         """A snapshot of one job.
@@ -207,9 +208,7 @@ class JobStore:
         """
         with self._database.write() as db:
             _check(db, claim)
-            self._end(
-                db, claim.job.id, state, failure=failure_json(failure) if failure else None
-            )
+            self._end(db, claim.job.id, state, failure=failure_json(failure) if failure else None)
             return _job(db, claim.job.id)
 
     def release(self, claim: Claim) -> None:
@@ -236,20 +235,6 @@ class JobStore:
         with self._database.read() as db:
             query = f"SELECT 1 FROM jobs WHERE state = 'queued' OR {_EXPIRED} LIMIT 1"
             return db.execute(query, self._now()).fetchone() is not None
-
-    def _with_key(self, db: sqlite3.Connection, new: NewJob) -> Job | None:
-        if new.idempotency_key is None:
-            return None
-        query = _SELECT + "WHERE idempotency_key = ?"
-        row = db.execute(query, (new.idempotency_key,)).fetchone()
-        if row is None:
-            return None
-        job = job_of(row)
-        if job.request != new.request:
-            raise KeyReusedError(
-                "this idempotency key came with another request before; use a new key"
-            )
-        return job
 
     def _insert(self, db: sqlite3.Connection, new: NewJob) -> None:
         now = self._wall_clock()
@@ -341,3 +326,13 @@ def _check(db: sqlite3.Connection, claim: Claim) -> sqlite3.Row:
     if row is None:
         raise LeaseLostError("another engine runs this job by now")
     return row
+
+
+def _with_key(db: sqlite3.Connection, key: str, request: JobRequest) -> Job | None:
+    row = db.execute(_SELECT + "WHERE idempotency_key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    job = job_of(row)
+    if job.request != request:
+        raise KeyReusedError("this idempotency key came with another request; use a new key")
+    return job

@@ -76,12 +76,12 @@ def properties(packet: bytes, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def merged(inherited: bytes | None, *, aigc: str, source_type: str) -> bytes:
-    """A packet with our two properties and what is worth keeping of the input's.
+def merged(inherited: bytes | None, *, aigc: str | None, source_type: str) -> bytes:
+    """A packet with our properties and what is worth keeping of the input's.
 
     Args:
         inherited: The packet of the input; `None`, an unreadable or an over-long one counts as empty.
-        aigc: Value of `TC260:AIGC`.
+        aigc: Value of `TC260:AIGC`; `None` for a file that keeps this label elsewhere.
         source_type: Value of `Iptc4xmpExt:DigitalSourceType`.
 
     Returns:
@@ -105,18 +105,19 @@ def merged(inherited: bytes | None, *, aigc: str, source_type: str) -> bytes:
 
 def _parsed(packet: bytes) -> Document:
     """The tree of a packet that passed the scan; `_Refused` otherwise."""
-    text = packet.strip(b"\0 \t\r\n").removeprefix(b"\xef\xbb\xbf")
-    if len(text) > MAX_PACKET_BYTES:
+    if len(packet) > MAX_PACKET_BYTES:
         raise _Refused
     try:
-        text.decode("utf-8")
+        # As text, not as bytes: an encoding that the packet declares itself would show the tree's parser other
+        # characters than the scan has seen.
+        text = packet.decode("utf-8").strip("\0 \t\r\n\ufeff")
         _scan(text)
         return parseString(text)
-    except (UnicodeDecodeError, expat.ExpatError, ValueError, AttributeError) as error:
+    except (UnicodeError, expat.ExpatError) as error:
         raise _Refused from error
 
 
-def _scan(text: bytes) -> None:
+def _scan(text: str) -> None:
     depth = 0
 
     def refuse(*_: object) -> NoReturn:
@@ -132,7 +133,7 @@ def _scan(text: bytes) -> None:
         nonlocal depth
         depth -= 1
 
-    parser = expat.ParserCreate(encoding="utf-8")
+    parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = start
     parser.EndElementHandler = end
@@ -149,8 +150,7 @@ def _children(element: Element) -> tuple[Element, ...]:
 
 
 def _attributes(element: Element) -> tuple[Attr, ...]:
-    attributes = element.attributes
-    return tuple(attributes.values()) if attributes else ()
+    return tuple(a for a in element.attributes.values() if a.namespaceURI != _XMLNS_NS)
 
 
 def _text(element: Element) -> str:
@@ -177,7 +177,7 @@ def _cleaned(document: Document) -> Document:
     for description in _descriptions(document):
         found = True
         for attribute in _attributes(description):
-            if attribute.namespaceURI != _XMLNS_NS and _is_dropped(attribute):
+            if _is_dropped(attribute):
                 description.removeAttributeNode(attribute)
         for child in _children(description):
             if _is_dropped(child):
@@ -194,7 +194,7 @@ def _empty() -> Document:
     )
 
 
-def _packet(document: Document, aigc: str, source_type: str) -> bytes:
+def _packet(document: Document, aigc: str | None, source_type: str) -> bytes:
     """Add a description with our properties, about the same thing as the first one, and write it all out."""
     first = next(_descriptions(document))
     ours = document.createElementNS(_RDF_NS, "rdf:Description")
@@ -204,6 +204,8 @@ def _packet(document: Document, aigc: str, source_type: str) -> bytes:
         ("TC260", AIGC_NS, "AIGC", aigc),
         ("Iptc4xmpExt", IPTC_EXT_NS, "DigitalSourceType", source_type),
     ):
+        if value is None:
+            continue
         ours.setAttributeNS(_XMLNS_NS, f"xmlns:{prefix}", namespace)
         element = document.createElementNS(namespace, f"{prefix}:{name}")
         element.appendChild(document.createTextNode(value))
@@ -211,7 +213,6 @@ def _packet(document: Document, aigc: str, source_type: str) -> bytes:
     rdf = first.parentNode
     assert rdf is not None
     rdf.appendChild(ours)
-    root = _root(rdf).toxml()
-    return (
-        f'<?xpacket begin="\ufeff" id="{_PACKET_ID}"?>\n{root}\n<?xpacket end="w"?>'
-    ).encode()
+    assert document.documentElement is not None
+    root = document.documentElement.toxml()
+    return f'<?xpacket begin="\ufeff" id="{_PACKET_ID}"?>\n{root}\n<?xpacket end="w"?>'.encode()

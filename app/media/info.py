@@ -1,6 +1,6 @@
 """What `probe` tells of a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -62,7 +62,7 @@ class MediaInfo:
     size_wh: tuple[int, int]
     pixel_format: str
     bits: int = 8
-    tags: ColorTags = ColorTags()
+    tags: ColorTags = field(default_factory=ColorTags)
     has_alpha: bool = False
     rotation_deg: int = 0
     is_mirrored: bool = False

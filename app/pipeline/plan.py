@@ -6,12 +6,14 @@ Every plan ends in a labelled output; nothing here, and no field of the spec, ca
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from app.core.errors import UnknownProcessorError, UsageError
-from app.core.types import Identity, Notice, Window
+from app.core.picture import Picture
+from app.core.types import Face, Frame, Identity, Notice, Window
 from app.faces.assign import Assigner
 from app.faces.detector import FaceDetector
 from app.faces.landmarks import FaceLandmarker
@@ -56,6 +58,15 @@ class Tools:
             gate=ContentGate(zoo),
         )
 
+    def tracker(self) -> FaceTracker:
+        """A tracker for one video or still."""
+        return FaceTracker(self.detector, self.landmarker, self.recognizer)
+
+    def faces_of(self, picture: Picture) -> tuple[Face, ...]:
+        """The faces of one picture, left to right, ties top to bottom."""
+        still = Frame(index=0, pts=0, time_base=Fraction(1), picture=picture, is_cut=True)
+        return self.tracker().track((still,))[0].faces
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
@@ -65,14 +76,14 @@ class Plan:
         windows: Opens the target's frames; iterate once.
         stages: In order; each takes the windows of the one before.
         sink: Takes the last stage's windows.
-        notices: What is known before the first frame.
+        notices: What is known so far; complete once all frames have passed.
         frames_total: As far as the file tells.
     """
 
     windows: Callable[[], Iterator[Window]]
     stages: tuple[Stage, ...]
     sink: Sink
-    notices: tuple[Notice, ...]
+    notices: Callable[[], tuple[Notice, ...]]
     frames_total: int | None
 
 
@@ -98,8 +109,8 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
                 windows=lambda: into_windows(target.frames()),
                 stages=_stages(spec, steps, tools, identity=identity, target=target),
                 sink=sink,
-                notices=notices,
-                frames_total=target.info.frames,
+                notices=lambda: (*notices, *target.notices, *sink.notices),
+                frames_total=target.info.frames_estimate,
             )
 
 
@@ -142,7 +153,6 @@ def source_identity(photos: tuple[Path, ...], tools: Tools) -> tuple[Identity, t
 def _stages(
     spec: RenderSpec, steps: tuple[Step, ...], tools: Tools, *, identity: Identity, target: Target
 ) -> tuple[Stage, ...]:
-    tracker = FaceTracker(tools.detector, tools.landmarker, tools.recognizer)
     before = watched(GateWatch(tools.gate, "target"))
     after = watched(GateWatch(tools.gate, "result"))
     work = []
@@ -152,7 +162,7 @@ def _stages(
         work.append(processed(known.build(options, tools.zoo), known.crop))
     assigner = Assigner(spec.face_map.person, identity)
     return (
-        chained(before, tracked(tracker), assigned(assigner), target.demand_faces),
+        chained(before, tracked(tools.tracker()), assigned(assigner), target.demand_faces),
         chained(*work, after),
     )
 

@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
 from app.core.errors import NoFaceInTargetError
 from app.core.types import Frame, Notice, Window
-from app.labelling.metadata import Label
+from app.labelling.metadata import Label, still_xmp, video_metadata
+from app.media.decode import VideoReader
+from app.media.encode import VideoEncoding, VideoWriter
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
+from app.media.probe import probe
+from app.media.still import Still, read_still, write_still
 from app.pipeline.spec import RenderSpec
 
 
@@ -34,6 +39,11 @@ class Target(Protocol):
         """What the file is."""
         ...
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What was noticed while reading."""
+        ...
+
     def frames(self) -> Iterator[Frame]:
         """Decode; iterate once."""
         ...
@@ -45,3 +55,107 @@ class Target(Protocol):
     def sink(self, path: Path, spec: RenderSpec, label: Label) -> AbstractContextManager[Sink]:
         """Open the encoder; leaving it on an error leaves no whole file."""
         ...
+
+
+@contextmanager
+def open_target(path: Path, limits: MediaLimits) -> Iterator[Target]:
+    """Open the file to change.
+
+    Raises:
+        MediaError: It cannot be read.
+    """
+    info = probe(path, limits)
+    if info.kind == "still":
+        yield StillTarget(read_still(path, limits), info)
+        return
+    with VideoReader(path, limits) as reader:
+        yield VideoTarget(path, reader)
+
+
+class StillTarget:
+    """A picture, as a video of one frame."""
+
+    def __init__(self, still: Still, info: MediaInfo) -> None:
+        self._still = still
+        self.info = info
+        self.notices: tuple[Notice, ...] = still.notices
+
+    def frames(self) -> Iterator[Frame]:
+        """The one frame."""
+        yield Frame(index=0, pts=0, time_base=Fraction(1), picture=self._still.picture, is_cut=True)
+
+    def demand_faces(self, windows: Iterator[Window]) -> Iterator[Window]:
+        """Pass the frame on, unless nobody in it gets a face.
+
+        Raises:
+            NoFaceInTargetError: There is no face to change.
+        """
+        for window in windows:
+            if not any(face.identity for frame in window for face in frame.faces):
+                raise NoFaceInTargetError(
+                    "no face was found in the picture to change; "
+                    "try one where the face is larger, sharper or less turned"
+                )
+            yield window
+
+    @contextmanager
+    def sink(self, path: Path, spec: RenderSpec, label: Label) -> Iterator[Sink]:
+        """Write the picture on leaving, in the target's way."""
+        sink = _StillSink()
+        yield sink
+        write_still(
+            path,
+            self._still,
+            sink.picture,
+            xmp=still_xmp(label, self._still.xmp),
+            suffix=spec.output.suffix,
+            quality=spec.encoding.quality,
+        )
+
+
+class _StillSink:
+    def __init__(self) -> None:
+        self._frames: list[Frame] = []
+        self.notices: tuple[Notice, ...] = ()
+
+    def write(self, frame: Frame) -> None:
+        self._frames.append(frame)
+
+
+class VideoTarget:
+    """A video, or an animated picture."""
+
+    def __init__(self, path: Path, reader: VideoReader) -> None:
+        self._path = path
+        self._reader = reader
+
+    @property
+    def info(self) -> MediaInfo:
+        """What the file is."""
+        return self._reader.info
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What was noticed while reading."""
+        return self._reader.notices
+
+    def frames(self) -> Iterator[Frame]:
+        """Decode; iterate once."""
+        return self._reader.frames()
+
+    def demand_faces(self, windows: Iterator[Window]) -> Iterator[Window]:
+        """Pass everything on: a frame without a face comes out as it is."""
+        return windows
+
+    @contextmanager
+    def sink(self, path: Path, spec: RenderSpec, label: Label) -> Iterator[Sink]:
+        """Encode as frames come; the original sound is carried along."""
+        encoding = VideoEncoding(quality=spec.encoding.quality, preset=spec.encoding.preset)
+        with VideoWriter(
+            path,
+            source=self._path,
+            info=self.info,
+            encoding=encoding,
+            metadata=video_metadata(label),
+        ) as writer:
+            yield writer

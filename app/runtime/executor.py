@@ -50,8 +50,7 @@ class LocalExecutor:
                         plan.sink.write(frame)
                     tally.add(window)
                     on_progress(tally.progress(plan.frames_total))
-            sink = plan.sink
-        return tally.result(spec, (*plan.notices, *sink.notices))
+        return tally.result(spec, plan.notices())
 
 
 class _Tally:

@@ -1,4 +1,4 @@
-"""Options become controls: what to draw is read from a pydantic class's schema, so no processor needs a line here."""
+"""Options become controls: what to draw is read from a pydantic class's JSON schema, so no processor needs a line here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 from gradio.components import Component
-from pydantic import BaseModel
 
 from app.ui.texts import Texts
 
@@ -38,7 +37,7 @@ class OptionControls:
         return {name: value for name, value in pairs if value is not None}
 
 
-def option_texts(options: type[BaseModel], prefix: str) -> dict[str, str]:
+def option_texts(options: Schema, prefix: str) -> dict[str, str]:
     """The English texts of an options class, under the keys that its controls use.
 
     A translation is one line in another language's file: `prefix.field`, `prefix.field.info`,
@@ -54,27 +53,25 @@ def option_texts(options: type[BaseModel], prefix: str) -> dict[str, str]:
     return texts
 
 
-def draw_options(options: type[BaseModel], prefix: str, texts: Texts) -> OptionControls:
+def draw_options(options: Schema, prefix: str, texts: Texts) -> OptionControls:
     """Draw one control a field, in the Gradio layout that is open at the moment.
 
     Args:
+        options: What `model_json_schema` says of the options class.
         prefix: What the texts' keys begin with; `option_texts` must be among `texts`.
 
     Raises:
         TypeError: A field is of a kind that no control can hold.
     """
-    drawn = [
-        (name, _draw(schema, f"{prefix}.{name}", texts)) for name, schema in _fields(options)
-    ]
+    drawn = [(name, _draw(schema, f"{prefix}.{name}", texts)) for name, schema in _fields(options)]
     return OptionControls(
         names=tuple(name for name, _ in drawn), components=tuple(control for _, control in drawn)
     )
 
 
-def _fields(options: type[BaseModel]) -> Iterator[tuple[str, Schema]]:
-    whole = options.model_json_schema()
-    for name, schema in whole.get("properties", {}).items():
-        yield name, _resolved(schema, whole.get("$defs", {}))
+def _fields(options: Schema) -> Iterator[tuple[str, Schema]]:
+    for name, schema in options.get("properties", {}).items():
+        yield name, _resolved(schema, options.get("$defs", {}))
 
 
 def _resolved(schema: Schema, definitions: Schema) -> Schema:
@@ -109,7 +106,9 @@ def _draw(schema: Schema, key: str, texts: Texts) -> Component:
         return _dropdown(schema, key, texts, common=common)
     kind = str(schema.get("type"))
     if kind not in makers:
-        raise TypeError(f"option {key}: no control shows a {kind!r}; use a bool, number, text or choice")
+        raise TypeError(
+            f"option {key}: no control shows a {kind!r}; use a bool, number, text or choice"
+        )
     if makers[kind] is _number:
         return _number(schema, common)
     return makers[kind](value=schema.get("default"), **common)

@@ -29,7 +29,9 @@ class Texts:
     @classmethod
     def load(cls, folder: Path = FOLDER) -> "Texts":
         """Read one file a language."""
-        return cls({path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")})
+        return cls(
+            {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+        )
 
     def including(self, language: str, more: Mapping[str, str]) -> "Texts":
         """The same with more texts; a key that is already known keeps its text."""

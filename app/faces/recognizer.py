@@ -1,0 +1,60 @@
+"""Who it is: one vector a face. The network is SFace (Zhong et al. 2021)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.core.geometry import TEMPLATES_112, FloatArray, similarity
+from app.core.picture import Picture
+from app.core.types import Face
+from app.faces.sampling import sample_square
+from app.inference.spec import ModelId, ModelZoo
+
+MODEL = ModelId("sface")
+SAME_PERSON_COSINE = 0.363
+"""At least this, and two faces are one person; published with the model (OpenCV Zoo, measured on LFW)."""
+
+_CROP_PX = 112
+_BATCH = 16
+_WIDTH = 128
+
+
+class FaceRecognizer:
+    """Makes vectors whose cosine says how alike two faces are.
+
+    Args:
+        zoo: Has the model `sface`.
+
+    Raises:
+        MissingModelError: The model is not installed.
+    """
+
+    def __init__(self, zoo: ModelZoo) -> None:
+        self._session = zoo.session(MODEL)
+
+    def embed(self, items: Sequence[tuple[Picture, Face]]) -> FloatArray:
+        """Describe each face by its key points.
+
+        Returns:
+            `(n, 128)` float32, rows of unit length.
+
+        Raises:
+            DegenerateKpsError: A face's key points lie on one spot.
+        """
+        embeddings = np.empty((len(items), _WIDTH), np.float32)
+        for start in range(0, len(items), _BATCH):
+            crops = [_aligned(picture, face) for picture, face in items[start : start + _BATCH]]
+            feed = np.stack(crops).transpose(0, 3, 1, 2).astype(np.float32)
+            embeddings[start : start + _BATCH] = self._session.run({"data": feed})["fc1"]
+        return normed(embeddings)
+
+
+def normed(vectors: FloatArray) -> FloatArray:
+    """Rows scaled to unit length; `(..., k)`."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(length, 1e-12), dtype=np.float32)
+
+
+def _aligned(picture: Picture, face: Face) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    affine = similarity(face.kps, TEMPLATES_112["arcface_112"])
+    return sample_square(picture, affine, _CROP_PX)

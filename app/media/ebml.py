@@ -1,0 +1,89 @@
+"""The tags of a Matroska or WebM file, read without a demuxer, so that a repeated tag counts as often as it is there.
+
+Source: RFC 8794 (EBML), RFC 9559 (Matroska).
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from app.core.errors import DamagedMediaError
+
+_SEGMENT = 0x18538067
+_TAGS = 0x1254C367
+_TAG = 0x7373
+_SIMPLE_TAG = 0x67C8
+_TAG_NAME = 0x45A3
+_TAG_STRING = 0x4487
+_MAX_TEXT_BYTES = 1 << 20
+
+
+class Element(NamedTuple):
+    """One EBML element: its id, and where its content begins and ends in the file."""
+
+    id: int
+    start: int
+    end: int
+
+
+def tag_values(path: Path, name: str) -> tuple[str, ...]:
+    """Every value that the file's tags give a name, whatever its case: muxers write names in capitals.
+
+    Raises:
+        DamagedMediaError: The elements do not add up.
+    """
+    found: list[str] = []
+    with path.open("rb") as file:
+        whole = Element(0, 0, file.seek(0, os.SEEK_END))
+        for simple in _descend(file, whole, (_SEGMENT, _TAGS, _TAG, _SIMPLE_TAG)):
+            texts = {e.id: _text(file, e) for e in elements(file, simple.start, simple.end)}
+            if texts.get(_TAG_NAME, "").casefold() == name.casefold():
+                found.append(texts.get(_TAG_STRING, ""))
+    return tuple(found)
+
+
+def elements(file: BinaryIO, start: int, end: int) -> Iterator[Element]:
+    """The elements that lie one after the other between two positions.
+
+    An element of unknown length, as live streams have, reaches to `end`.
+
+    Raises:
+        DamagedMediaError: An id or a length is malformed.
+    """
+    at = start
+    while at < end:
+        file.seek(at)
+        number, id_bytes = _vint(file.read(8), at, keep_marker=True)
+        file.seek(at + id_bytes)
+        size, size_bytes = _vint(file.read(8), at, keep_marker=False)
+        content = at + id_bytes + size_bytes
+        is_unknown = size == (1 << 7 * size_bytes) - 1
+        # A file that was cut in its last element still has its tags where they are.
+        stop = end if is_unknown else min(content + size, end)
+        yield Element(number, content, stop)
+        at = max(stop, content)
+
+
+def _vint(head: bytes, at: int, *, keep_marker: bool) -> tuple[int, int]:
+    """A variable-length integer and its length in bytes."""
+    length = 9 - head[0].bit_length() if head else 9
+    if length > len(head):
+        raise DamagedMediaError(f"element at byte {at}: its length is malformed; the file is damaged")
+    value = int.from_bytes(head[:length], "big")
+    return (value if keep_marker else value ^ (1 << 7 * length)), length
+
+
+def _descend(file: BinaryIO, parent: Element, ids: tuple[int, ...]) -> Iterator[Element]:
+    if not ids:
+        yield parent
+        return
+    for element in elements(file, parent.start, parent.end):
+        if element.id == ids[0]:
+            yield from _descend(file, element, ids[1:])
+
+
+def _text(file: BinaryIO, element: Element) -> str:
+    file.seek(element.start)
+    length = min(element.end - element.start, _MAX_TEXT_BYTES)
+    return file.read(length).rstrip(b"\0").decode("utf-8", "replace")

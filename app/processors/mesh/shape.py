@@ -1,0 +1,76 @@
+"""Proportions: what makes a face somebody's besides its skin.
+
+A texture alone leaves the target's eye distance, nose length and mouth place. So the inner points of the target's mesh are moved part of
+the way towards the source's proportions, compared in the canonical frame after a rigid fit on points that expression hardly
+moves. The outline stays (hair and neck are the target's), and the lips move little, because how they open is the target's to say.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.processors.mesh import regions
+from app.processors.mesh.face_model import FaceModel
+from app.processors.mesh.raster import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pose:
+    """A similarity in space: `scale * rotation @ point + shift`."""
+
+    scale: float
+    rotation: NDArray[np.float64]
+    shift: NDArray[np.float64]
+
+    def apply(self, points: FloatArray) -> FloatArray:
+        """Take `(n, 3)` points along."""
+        return np.asarray(
+            self.scale * points @ self.rotation.T + self.shift, dtype=np.float32
+        )
+
+
+def rigid_pose(source: FloatArray, target: FloatArray) -> Pose:
+    """The similarity that best takes the stable points of one mesh to those of another.
+
+    Args:
+        source: `(468, 3)` float32.
+        target: `(468, 3)` float32.
+
+    Source: Umeyama 1991, eq. 40 to 43.
+    """
+    rows = list(regions.STABLE)
+    a, b = source[rows].astype(np.float64), target[rows].astype(np.float64)
+    mean_a, mean_b = a.mean(0), b.mean(0)
+    a, b = a - mean_a, b - mean_b
+    left, singular, right = np.linalg.svd(b.T @ a)
+    signs = np.array([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
+    rotation = (left * signs) @ right
+    scale = float((singular * signs).sum() / max(float((a * a).sum()), 1e-9))
+    return Pose(scale, rotation, mean_b - scale * rotation @ mean_a)
+
+
+def proportions(points: FloatArray, model: FaceModel) -> FloatArray:
+    """A face's points in the canonical frame, `(468, 3)` float32 centimeters, without its pose and size."""
+    return rigid_pose(points, model.canonical).apply(points)
+
+
+def reshaped(
+    points: FloatArray, wanted: FloatArray, model: FaceModel, strength: float
+) -> FloatArray:
+    """Move a target's points towards other proportions.
+
+    Args:
+        points: `(468, 3)` float32, the target's mesh in pixels.
+        wanted: `(468, 3)` float32 from `proportions` of the source.
+        model: Says how far each point may move.
+        strength: 0 leaves them, 1 takes the source's proportions where the model allows it.
+
+    Returns:
+        `(468, 3)` float32 in pixels.
+    """
+    if strength == 0:
+        return points
+    change = (wanted - proportions(points, model)) * model.shape_weights[:, None] * strength
+    back = rigid_pose(model.canonical, points)
+    return points + np.asarray(back.scale * change @ back.rotation.T, dtype=np.float32)

@@ -1,0 +1,94 @@
+"""Looks at the machine and says what works, what does not, and what to do about it."""
+
+import platform
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from app import __version__
+from app.inference.install import Installer
+from app.inference.providers import report as device_report
+from app.runtime.engine_process import existing_parent
+
+_ENOUGH_DISK_BYTES = 5 << 30
+_LIBRARIES = ("onnxruntime-gpu", "onnxruntime", "opencv-python-headless", "av", "gradio", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        text: What was found; when it is not fine, what to do.
+    """
+
+    subject: str
+    is_fine: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All findings."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_fine(self) -> bool:
+        """True when nothing keeps a swap from working."""
+        return all(finding.is_fine for finding in self.findings)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON values."""
+        return {"is_fine": self.is_fine, "findings": [asdict(each) for each in self.findings]}
+
+
+def examine(installer: Installer, data_dir: Path) -> Diagnosis:
+    """Try every device, check every embedded model, look at disk and versions."""
+    return Diagnosis(
+        (
+            Finding("FaceDock", True, f"{__version__} on Python {platform.python_version()}"),
+            Finding("libraries", True, ", ".join(_versions())),
+            *_devices(),
+            *_models(installer),
+            _disk(data_dir),
+        )
+    )
+
+
+def _versions() -> Iterable[str]:
+    for name in _LIBRARIES:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+
+
+def _devices() -> Iterable[Finding]:
+    devices = device_report().devices
+    usable = next((device for device in devices if device.works), None)
+    for device in devices:
+        # A missing GPU is a fact, not a fault, as long as something runs.
+        text = "works" if device.works else device.detail
+        if device is usable:
+            text += "; used by default"
+        yield Finding(f"device {device.device}", usable is not None, text)
+
+
+def _models(installer: Installer) -> Iterable[Finding]:
+    for status in installer.statuses():
+        if status.spec.bundle != "embedded":
+            continue
+        is_fine = status.state == "installed"
+        advice = "" if is_fine else "; run `python -m app models pull embedded`"
+        yield Finding(f"model {status.spec.id}", is_fine, f"{status.state}{advice}")
+
+
+def _disk(data_dir: Path) -> Finding:
+    free = shutil.disk_usage(existing_parent(data_dir)).free
+    text = f"{free / 1e9:.1f} GB free for data"
+    if free < _ENOUGH_DISK_BYTES:
+        return Finding("disk", False, f"{text}; make room, or set FACEDOCK_DATA_DIR to a larger disk")
+    return Finding("disk", True, text)

@@ -1,0 +1,401 @@
+"""Studio: everything that a door may ask for, in about a dozen methods.
+
+Nothing in here or below it loads a network; jobs are only written down, an engine process runs them.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+
+from app.core.errors import (
+    ConsentRequiredError,
+    EngineNotRunningError,
+    JobNotFinishedError,
+    MissingModelError,
+    UnknownProcessorError,
+    UsageError,
+)
+from app.inference.spec import License, ModelId, ModelSpec
+from app.jobs.engines import EngineRegister
+from app.jobs.folders import DataFolders, remove_tree
+from app.jobs.job import (
+    EngineStatus,
+    Job,
+    JobId,
+    JobRequest,
+    JobState,
+    MediaId,
+    NewJob,
+)
+from app.jobs.lease import new_token
+from app.jobs.library import MediaItem, MediaLibrary, Upload, storage_errors_told
+from app.jobs.names import media_type, suffix_for, swapped_name
+from app.jobs.store import JobStore
+from app.pipeline.spec import ConsentBasis, RenderSpec, Step
+from app.processors.base import ProcessorSpec
+
+_CHUNK_BYTES = 1 << 20
+_MAX_KEY_LENGTH = 200
+
+MakeThumbnail = Callable[[Path, int], bytes]
+"""From a file and the longest side in pixels to a JPEG; of a video, something within its first second."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessorInfo:
+    """A processor as a door shows it.
+
+    Attributes:
+        options_schema: JSON schema of its options, from which controls and help are made.
+    """
+
+    id: str
+    title: str
+    order: int
+    options_schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelInfo:
+    """A model as a door shows it."""
+
+    id: ModelId
+    title: str
+    task: str
+    bundle: str
+    bytes: int
+    license: License
+    is_installed: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResultFile:
+    """A finished file, ready to be handed out.
+
+    Attributes:
+        path: Where it lies on this machine.
+        name: What it is called when somebody saves it.
+        media_type: For HTTP.
+    """
+
+    path: Path
+    name: str
+    media_type: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Readiness:
+    """Whether a job handed in now would run.
+
+    Attributes:
+        problems: Error codes; empty when all is well.
+    """
+
+    is_ready: bool
+    engines: tuple[EngineStatus, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StudioParts:
+    """What a Studio is wired of, in `bootstrap`.
+
+    Attributes:
+        processors: By id.
+        models: Every known model.
+        models_dir: Where installed models lie.
+        thumbnail: Makes small pictures of uploads.
+        max_queued_jobs: Jobs that may wait.
+    """
+
+    folders: DataFolders
+    store: JobStore
+    library: MediaLibrary
+    engines: EngineRegister
+    processors: Mapping[str, ProcessorSpec]
+    models: tuple[ModelSpec, ...]
+    models_dir: Path
+    thumbnail: MakeThumbnail
+    max_queued_jobs: int = 100
+
+
+class Studio:
+    """The facade; safe to call from any thread."""
+
+    def __init__(self, parts: StudioParts) -> None:
+        self._parts = parts
+
+    # What there is.
+
+    def processors(self) -> tuple[ProcessorInfo, ...]:
+        """All processors, in the order in which they run."""
+        specs = sorted(self._parts.processors.values(), key=lambda spec: (spec.order, spec.id))
+        return tuple(
+            ProcessorInfo(
+                id=spec.id,
+                title=spec.title,
+                order=spec.order,
+                options_schema=spec.options.model_json_schema(),
+            )
+            for spec in specs
+        )
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """All known models, in the manifest's order, and whether each is installed."""
+        return tuple(
+            ModelInfo(
+                id=spec.id,
+                title=spec.title,
+                task=spec.task,
+                bundle=spec.bundle,
+                bytes=spec.bytes,
+                license=spec.license,
+                is_installed=self._is_installed(spec),
+            )
+            for spec in self._parts.models
+        )
+
+    def readiness(self) -> Readiness:
+        """Whether a job handed in now would run, and if not, why."""
+        engines = self._parts.engines.all()
+        problems = [engine.problem for engine in engines if engine.is_alive and engine.problem]
+        if not any(engine.is_alive for engine in engines):
+            problems.append(EngineNotRunningError.code)
+        if any(s.bundle == "embedded" and not self._is_installed(s) for s in self._parts.models):
+            problems.append(MissingModelError.code)
+        return Readiness(
+            is_ready=not problems, engines=engines, problems=tuple(dict.fromkeys(problems))
+        )
+
+    # Uploads.
+
+    def add_media(self, stream: BinaryIO, name: str) -> MediaItem:
+        """Receive a picture or video and look at it.
+
+        Args:
+            stream: Its bytes; read to the end, not closed.
+            name: What its owner calls it.
+
+        Raises:
+            BadNameError: No file may be called this.
+            RequestTooLargeError: Larger than may be uploaded.
+            MediaError: No picture or video that can be used; nothing is kept.
+            StorageFullError: The disk is full.
+        """
+        with self.receive_media(name) as upload:
+            while chunk := stream.read(_CHUNK_BYTES):
+                upload.write(chunk)
+            return upload.keep()
+
+    def receive_media(self, name: str) -> Upload:
+        """Begin an upload whose bytes come piece by piece: `with` it, `write` them, then `keep` it.
+
+        Raises:
+            BadNameError: No file may be called this.
+            StorageFullError: The disk is full.
+        """
+        return self._parts.library.receive(name)
+
+    def media(self, media_id: MediaId) -> MediaItem:
+        """What is known of an upload.
+
+        Raises:
+            NotFoundError: No upload has this id.
+        """
+        return self._parts.library.item(media_id)
+
+    def media_file(self, media_id: MediaId) -> ResultFile:
+        """An upload as a file to hand out.
+
+        Raises:
+            NotFoundError: No upload has this id.
+        """
+        item = self.media(media_id)
+        return ResultFile(
+            path=self._parts.library.path(media_id),
+            name=item.name,
+            media_type=media_type(suffix_for(item.container, item.name)),
+        )
+
+    def media_path(self, media_id: MediaId) -> Path:
+        """Where an upload lies on this machine.
+
+        Raises:
+            NotFoundError: No upload has this id.
+        """
+        return self._parts.library.path(media_id)
+
+    def thumbnail(self, media_id: MediaId, *, side_px: int = 320) -> bytes:
+        """A small JPEG of an upload; of a video, something within its first second.
+
+        Made on first request, and kept beside the upload.
+
+        Raises:
+            NotFoundError: No upload has this id.
+            MediaError: It cannot be decoded after all.
+        """
+        kept = self._parts.library.companion(media_id, f"thumbnail_{side_px}.jpg")
+        if kept.exists():
+            return kept.read_bytes()
+        jpeg = self._parts.thumbnail(self.media_path(media_id), side_px)
+        part = kept.with_name(f"{new_token()}.part")
+        with storage_errors_told():
+            part.write_bytes(jpeg)
+            part.replace(kept)
+        return jpeg
+
+    def delete_media(self, media_id: MediaId) -> None:
+        """Forget an upload and all that was made from it, results excepted.
+
+        Raises:
+            NotFoundError: No upload has this id.
+            InUseError: A job that waits or runs needs it.
+        """
+        self._parts.library.delete(media_id)
+
+    # Jobs.
+
+    def submit(self, request: JobRequest, *, idempotency_key: str | None = None) -> Job:
+        """Accept a job; once this returns, it is never lost.
+
+        Args:
+            request: What to do; options are checked by each processor's own class, and what was left open is
+                filled in, so that a later release does not change a waiting job.
+            idempotency_key: Any text of the caller's; sent again with the same request, it gives the same job.
+
+        Raises:
+            ConsentRequiredError: The ground for using the faces is missing.
+            UnknownProcessorError: No processor has this id.
+            UsageError: An option is unknown or out of bounds.
+            KeyReusedError: The key belongs to a different request.
+            NotFoundError: No upload has one of the ids.
+            QueueFullError: As many jobs wait as may wait.
+        """
+        if request.consent is None:
+            raise ConsentRequiredError(
+                "consent: missing; say self, permission, fictional or public-domain"
+            )
+        if idempotency_key is not None:
+            if not 0 < len(idempotency_key) <= _MAX_KEY_LENGTH:
+                raise UsageError(f"idempotency key: 1 to {_MAX_KEY_LENGTH} characters are taken")
+            earlier = self._parts.store.earlier(idempotency_key, request)
+            if earlier is not None:
+                return earlier
+        new = self._new_job(request, request.consent, idempotency_key)
+        return self._parts.store.submit(new, max_queued=self._parts.max_queued_jobs)
+
+    def job(self, job_id: JobId) -> Job:
+        """A snapshot of one job.
+
+        Raises:
+            JobNotFoundError: No job has this id.
+        """
+        return self._parts.store.job(job_id)
+
+    def jobs(self, *, limit: int = 100) -> tuple[Job, ...]:
+        """The newest jobs, newest first."""
+        return self._parts.store.jobs(limit=limit)
+
+    def watch(self, job_id: JobId, *, every_s: float = 0.25) -> Iterator[Job]:
+        """Follow a job: a snapshot at once, one after every change, the final one last.
+
+        Walking away stops nothing; watching again goes on from how things stand then.
+
+        Raises:
+            JobNotFoundError: No job has this id, or it was deleted meanwhile.
+        """
+        last: Job | None = None
+        while last is None or not last.state.is_final:
+            job = self.job(job_id)
+            if job != last:
+                yield job
+            last = job
+            if not job.state.is_final:
+                time.sleep(every_s)
+
+    def cancel(self, job_id: JobId) -> Job:
+        """Ask a job to stop; a finished one stays as it is.
+
+        Raises:
+            JobNotFoundError: No job has this id.
+        """
+        return self._parts.store.cancel(job_id)
+
+    def result(self, job_id: JobId) -> ResultFile:
+        """The file that a job has made.
+
+        Raises:
+            JobNotFoundError: No job has this id.
+            JobNotFinishedError: It has no result, or not yet.
+        """
+        job = self.job(job_id)
+        if job.state is not JobState.DONE:
+            raise JobNotFinishedError(
+                f"the job is {job.state.value}; only a job that is done has a result"
+            )
+        return ResultFile(
+            path=job.spec.output,
+            name=job.download_name,
+            media_type=media_type(job.spec.output.suffix),
+        )
+
+    def delete_job(self, job_id: JobId) -> None:
+        """Forget a finished job and its result; the uploads stay.
+
+        Raises:
+            JobNotFoundError: No job has this id.
+            InUseError: It waits or runs; cancel it first.
+        """
+        self._parts.store.delete(job_id)
+        remove_tree(self._parts.folders.results / job_id)
+
+    def _is_installed(self, spec: ModelSpec) -> bool:
+        """Whether the file is there in its full length; its hash is checked by whoever loads it."""
+        file = self._parts.models_dir / spec.file
+        return file.is_file() and file.stat().st_size == spec.bytes
+
+    def _new_job(
+        self, request: JobRequest, consent: ConsentBasis, idempotency_key: str | None
+    ) -> NewJob:
+        job_id = JobId(new_token())
+        target = self.media(request.target)
+        suffix = suffix_for(target.container, target.name)
+        spec = RenderSpec(
+            sources=tuple(self.media_path(source) for source in request.sources),
+            target=self.media_path(request.target),
+            output=self._parts.folders.results / job_id / f"result{suffix}",
+            consent=consent,
+            steps=tuple(self._checked(step) for step in request.steps),
+            face_map=request.face_map,
+            encoding=request.encoding,
+        )
+        return NewJob(
+            id=job_id,
+            request=request,
+            spec=spec,
+            download_name=swapped_name(target.name, suffix),
+            idempotency_key=idempotency_key,
+        )
+
+    def _checked(self, step: Step) -> Step:
+        spec = self._parts.processors.get(step.processor)
+        if spec is None:
+            known = ", ".join(sorted(self._parts.processors))
+            raise UnknownProcessorError(f"processor {step.processor!r}: unknown; there are {known}")
+        try:
+            options = spec.options.model_validate(step.options)
+        except ValidationError as error:
+            raise UsageError(f"{step.processor}: {told(error)}") from error
+        return Step(processor=step.processor, options=options.model_dump(mode="json"))
+
+
+def told(error: ValidationError) -> str:
+    """What pydantic found, in one line, without repeating the values."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in found['loc']) or 'value'}: {found['msg']}"
+        for found in error.errors(include_url=False, include_context=False, include_input=False)
+    )

@@ -1,0 +1,219 @@
+"""The page: Gradio holds the choices and the Start event, our own elements hold everything private.
+
+Uploads, pictures and results never pass through Gradio or its cache: the elements of `assets/` talk to the HTTP API,
+and only ids of uploads reach a Gradio control.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import gradio as gr
+from fastapi import FastAPI
+from starlette.staticfiles import StaticFiles
+
+from app.core.error_table import ERROR_TABLE
+from app.pipeline.spec import ConsentBasis, OutputChoices, RenderSpec
+from app.service import ProcessorInfo
+from app.ui.controls import OptionControls, draw_options, option_texts
+from app.ui.gradio_routes import guard_mounted_gradio
+from app.ui.start import EVERYONE, ONE_PERSON, PageStudio, StartForm, StepControls, submit
+from app.ui.texts import ENGLISH, Texts
+from app.ui.theme import make_theme
+
+ASSETS = Path(__file__).parent / "assets"
+_ENCODING = OutputChoices.model_json_schema()
+_STARTS_AT_ONCE = 4
+_STARTS_WAITING = 32
+_TINY_UPLOAD_BYTES = 1
+
+# The browser fills in what Gradio must not hold before an event, and hears what became of it after.
+_JS_CHOSEN = "(...values) => window.facedock.chosen(values)"
+_JS_STARTED = "(reply) => { window.facedock.started(reply); }"
+_JS_START_FAILED = "() => { window.facedock.started(null); }"
+_JS_CONSENT = "(basis) => { window.facedock.consent(basis); }"
+_JS_STEPS = "(...ticks) => { window.facedock.steps(ticks); }"
+_JS_WHOM = f"""(whom) => ({{ __type__: "update", visible: whom === "{ONE_PERSON}" }})"""
+
+
+def mount_page(app: FastAPI, studio: PageStudio) -> FastAPI:
+    """Put the page at `/` of an application that already has its API; call it last.
+
+    Args:
+        app: Serves `/api/v1`; gains `/ui` and everything below `/` that it does not have yet.
+        studio: Lists the processors and takes jobs.
+    """
+    texts = page_texts(studio.processors())
+    demo = build_page(studio, texts)
+    # Without it Gradio takes any path of the server for a file that somebody uploaded.
+    demo.has_launched = True
+    app.mount("/ui", StaticFiles(directory=ASSETS), name="page assets")
+    gr.mount_gradio_app(
+        app,
+        demo,
+        path="/",
+        i18n=texts.for_gradio(),
+        theme=make_theme(),
+        head=_head(),
+        favicon_path=str(ASSETS / "favicon.svg"),
+        footer_links=[],
+        allowed_paths=[],
+        max_file_size=_TINY_UPLOAD_BYTES,
+        show_error=False,
+        enable_monitoring=False,
+        run_history=False,
+        ssr_mode=False,
+        mcp_server=False,
+    )
+    guard_mounted_gradio(app)
+    return app
+
+
+def page_texts(processors: Sequence[ProcessorInfo]) -> Texts:
+    """The page's own texts, those of the error table, and those that come with the processors."""
+    texts = Texts.load().including(ENGLISH, option_texts(_ENCODING, "encoding"))
+    for language in texts.tables:
+        errors = {f"error.{code}": entry.text(language) for code, entry in ERROR_TABLE.items()}
+        texts = texts.including(language, errors)
+    for each in processors:
+        own = {each.id: each.title, **option_texts(each.options_schema, each.id)}
+        texts = texts.including(ENGLISH, own)
+    return texts
+
+
+def build_page(studio: PageStudio, texts: Texts) -> gr.Blocks:
+    """Lay the page out and connect its events."""
+    with gr.Blocks(title="FaceDock", analytics_enabled=False, fill_width=True) as demo:
+        _element("fd-header")
+        with gr.Row(elem_id="fd-columns"):
+            form, start, reply = _columns(studio.processors(), texts)
+        _connect(studio, form, start=start, reply=reply)
+    return demo.queue(
+        max_size=_STARTS_WAITING, default_concurrency_limit=_STARTS_AT_ONCE, api_open=False
+    )
+
+
+def _columns(
+    processors: Sequence[ProcessorInfo], texts: Texts
+) -> tuple[StartForm, gr.Button, gr.JSON]:
+    with gr.Column(elem_id="fd-media"):
+        _element("fd-target", "fd-faces", card=texts("section.media"))
+        _element("fd-jobs", card=texts("section.jobs"))
+    with gr.Column(elem_id="fd-center"):
+        _element("fd-stage", card=texts("section.preview"))
+        with gr.Column(elem_classes="fd-card"):
+            whom, number = _people(texts)
+    with gr.Column(elem_id="fd-choices"):
+        with gr.Column(elem_classes="fd-card"):
+            steps = _processing(processors, texts)
+        with gr.Column(elem_classes="fd-card"):
+            encoding, consent = _output(texts)
+        with gr.Column(elem_id="fd-start-bar"):
+            start = gr.Button(texts("start.button"), variant="primary", elem_id="fd-start")
+            _element("fd-note")
+        sources, target, reply = _carriers()
+    form = StartForm(
+        sources=sources,
+        target=target,
+        consent=consent,
+        whom=whom,
+        number=number,
+        encoding=encoding,
+        steps=steps,
+    )
+    return form, start, reply
+
+
+def _element(*tags: str, card: Any = None) -> None:
+    """Place our own elements, on a card with a heading where one is given."""
+    if card is None:
+        gr.HTML("".join(f"<{tag}></{tag}>" for tag in tags))
+        return
+    with gr.Column(elem_classes="fd-card"):
+        _heading(card)
+        for tag in tags:
+            gr.HTML(f"<{tag}></{tag}>")
+
+
+def _heading(text: Any) -> None:
+    gr.HTML(text, html_template="<h2>${value}</h2>", elem_classes="fd-heading")
+
+
+def _people(texts: Texts) -> tuple[gr.Radio, gr.Number]:
+    _heading(texts("section.people"))
+    whom = gr.Radio(
+        [(texts("people.everyone"), EVERYONE), (texts("people.one"), ONE_PERSON)],
+        value=EVERYONE,
+        label=texts("people.whom"),
+        elem_classes="fd-segments",
+    )
+    number = gr.Number(
+        value=1,
+        minimum=1,
+        precision=0,
+        visible=False,
+        label=texts("people.number"),
+        info=texts("people.number.info"),
+    )
+    whom.change(None, whom, number, js=_JS_WHOM, api_visibility="private")
+    return whom, number
+
+
+def _processing(processors: Sequence[ProcessorInfo], texts: Texts) -> tuple[StepControls, ...]:
+    _heading(texts("section.processing"))
+    ticked = {step.processor for step in RenderSpec.model_fields["steps"].default}
+    drawn = []
+    for each in processors:
+        with gr.Column(elem_classes="fd-step"):
+            tick = gr.Checkbox(each.id in ticked, label=texts(each.id), elem_classes="fd-tick")
+            with gr.Column(elem_classes="fd-options"):
+                options = draw_options(each.options_schema, each.id, texts)
+        drawn.append(StepControls(processor=each.id, enabled=tick, options=options))
+    return tuple(drawn)
+
+
+def _output(texts: Texts) -> tuple[OptionControls, gr.Radio]:
+    _heading(texts("section.output"))
+    encoding = draw_options(_ENCODING, "encoding", texts)
+    consent = gr.Radio(
+        [(texts(f"consent.{basis}"), basis) for basis in get_args(ConsentBasis)],
+        label=texts("consent.title"),
+        info=texts("consent.info"),
+        elem_classes="fd-list",
+        elem_id="fd-consent",
+    )
+    return encoding, consent
+
+
+def _carriers() -> tuple[gr.Textbox, gr.Textbox, gr.JSON]:
+    """Controls that nobody sees: ids of uploads on their way in, the answer on its way out."""
+    return (
+        gr.Textbox(visible="hidden", elem_id="fd-source-ids"),
+        gr.Textbox(visible="hidden", elem_id="fd-target-id"),
+        gr.JSON(visible="hidden", elem_id="fd-reply"),
+    )
+
+
+def _connect(studio: PageStudio, form: StartForm, *, start: gr.Button, reply: gr.JSON) -> None:
+    def on_start(*values: Any) -> dict[str, Any]:
+        return submit(studio, form, values)
+
+    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    started = start.click(on_start, list(form.components), reply, js=_JS_CHOSEN, **private)
+    started.success(None, reply, None, js=_JS_STARTED, **private)
+    started.failure(None, None, None, js=_JS_START_FAILED, **private)
+    form.consent.change(None, form.consent, None, js=_JS_CONSENT, **private)  # type: ignore[attr-defined]
+    ticks = [step.enabled for step in form.steps]
+    for tick in ticks:
+        tick.change(None, ticks, None, js=_JS_STEPS, **private)  # type: ignore[attr-defined]
+
+
+def _head() -> str:
+    """Style and script; their address changes with their bytes, so that no browser shows yesterday's."""
+    files = sorted(path for path in ASSETS.iterdir() if path.suffix in (".css", ".js"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    return (
+        f'<link rel="stylesheet" href="ui/page.css?v={digest}">'
+        f'<script type="module" src="ui/page.js?v={digest}"></script>'
+    )

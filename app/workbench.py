@@ -1,0 +1,95 @@
+"""Workbench: the same work here and now, on files of this machine, without a queue.
+
+`Studio` is the facade of the page and the API, whose jobs survive restarts; this one is that of the command line and
+of scripts, where whoever asked waits for the answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.picture import Picture
+from app.core.types import Face
+from app.media.decode import VideoReader
+from app.media.info import MediaInfo
+from app.media.probe import probe
+from app.media.still import read_still
+from app.pipeline.plan import Tools
+from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.spec import RenderSpec
+from app.runtime.executor import LocalExecutor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FacesFound:
+    """The faces of one picture, left to right, ties top to bottom.
+
+    Attributes:
+        size_wh: Of the upright picture; boxes and points are in its pixels.
+    """
+
+    size_wh: tuple[int, int]
+    faces: tuple[Face, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON values."""
+        return {
+            "size_wh": list(self.size_wh),
+            "faces": [
+                {
+                    "bbox_xyxy": [round(float(value), 2) for value in face.bbox_xyxy],
+                    "det_score": round(face.det_score, 4),
+                    "kps": [[round(float(x), 2), round(float(y), 2)] for x, y in face.kps],
+                }
+                for face in self.faces
+            ],
+        }
+
+
+class Workbench:
+    """Works on files at once.
+
+    Args:
+        tools: Networks, processors and limits.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._executor = LocalExecutor(tools)
+
+    def render(
+        self,
+        spec: RenderSpec,
+        *,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> RenderResult:
+        """Make the output of a spec and wait for it.
+
+        Raises:
+            AppError: Whatever is wrong; nothing is left behind.
+        """
+        return self._executor.render(spec, on_progress=on_progress, should_stop=should_stop)
+
+    def probe(self, path: Path) -> MediaInfo:
+        """What a file is.
+
+        Raises:
+            MediaError: It is none of the kinds that we read.
+        """
+        return probe(path, self._tools.limits)
+
+    def find_faces(self, path: Path) -> FacesFound:
+        """Find the faces of a picture, or of a video's first frame.
+
+        Raises:
+            MediaError: The file cannot be read.
+        """
+        picture = self._first_picture(path)
+        return FacesFound(size_wh=picture.size_wh, faces=self._tools.faces_of(picture))
+
+    def _first_picture(self, path: Path) -> Picture:
+        if probe(path, self._tools.limits).kind == "still":
+            return read_still(path, self._tools.limits).picture
+        with VideoReader(path, self._tools.limits) as reader:
+            return next(reader.frames()).picture
