@@ -5,7 +5,6 @@ Commands import what they need inside themselves: `faces --json` need not wait f
 
 import json
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,14 +13,16 @@ from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
 from app import bootstrap
 from app.config import Settings
-from app.core.error_table import entry_of
-from app.core.errors import AppError, ConsentRequiredError, UsageError
+from app.core.error_table import entry_for
+from app.core.errors import AppError, ConsentRequiredError, ModelIntegrityError, UsageError
 from app.core.types import Notice
+from app.inference.progress import PullProgress
+from app.media.probe import probe as media_probe
 from app.pipeline.progress import Progress as JobProgress
 from app.pipeline.progress import RenderResult
 from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec, Step
@@ -90,10 +91,11 @@ def serve(
 @app.command(hidden=True)
 def engine(
     data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
+    parent_fd: Annotated[int | None, typer.Option(help="Ends the engine when it is closed.")] = None,
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
-        bootstrap.run_engine_process(_settings(data_dir=data))
+        bootstrap.run_engine_process(_settings(data_dir=data), parent_fd=parent_fd)
 
 
 @app.command()
@@ -154,7 +156,7 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
 def probe(file: Path, as_json: JsonFlag = False) -> None:
     """Say what a file is: kind, size, rate, frames, streams, colors, rotation."""
     with _reported(as_json=as_json):
-        facts = bootstrap.probe_file(_settings(), file)
+        facts = media_probe(file, bootstrap.limits(_settings())).to_json()
         if as_json:
             _print_json({"file": str(file), **facts})
             return
@@ -165,17 +167,21 @@ def probe(file: Path, as_json: JsonFlag = False) -> None:
 def list_models(as_json: JsonFlag = False) -> None:
     """Show every known model, its licence and whether it is installed."""
     with _reported(as_json=as_json):
-        statuses = bootstrap.installer(_settings()).statuses()
+        settings = _settings()
+        rows = [
+            (spec, bootstrap.inventory(settings).status(spec.id))
+            for spec in bootstrap.manifest(settings).models
+        ]
         if as_json:
-            _print_json([status.to_json() for status in statuses])
+            _print_json([{**spec.model_dump(mode="json"), "state": status.state} for spec, status in rows])
             return
         table = Table("model", "task", "MB", "licence", "commercial use", "state")
-        for status in statuses:
-            spec = status.spec
+        for spec, status in rows:
+            megabytes = f"{spec.bytes / 1e6:.1f}"
+            license_ = spec.license
             table.add_row(
-                spec.id, spec.task, f"{spec.bytes / 1e6:.1f}",
-                spec.license.spdx, spec.license.commercial, status.state,
-            )  # fmt: skip
+                spec.id, spec.task, megabytes, license_.spdx, license_.commercial, status.state
+            )
         Console().print(table)
 
 
@@ -186,26 +192,31 @@ def pull(
 ) -> None:
     """Install models; does nothing, and needs no network, when they are there."""
     with _reported(as_json=as_json):
-        installer = bootstrap.installer(_settings())
+        settings = _settings()
+        ids = bootstrap.manifest(settings).resolve(names)
         with _shown_pull(quiet=as_json) as on_progress:
-            pulled = installer.pull(installer.resolve(names), on_progress=on_progress)
+            bootstrap.installer(settings).pull(ids, on_progress)
         if as_json:
-            _print_json({"installed": list(pulled)})
+            _print_json({"installed": ids})
 
 
 @models_app.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Model ids or a bundle; all installed ones without.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Model ids or a bundle.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare installed models with the manifest, byte for byte."""
     with _reported(as_json=as_json):
-        installer = bootstrap.installer(_settings())
-        checked = installer.verify(installer.resolve(names) if names else None)
+        settings = _settings()
+        ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
+        statuses = bootstrap.inventory(settings).verify(ids)
         if as_json:
-            _print_json({"verified": list(checked)})
-        else:
-            typer.echo(f"{len(checked)} models are as the manifest pins them")
+            _print_json([{"id": s.id, "state": s.state, "detail": s.detail} for s in statuses])
+        for status in statuses:
+            if not status.is_installed:
+                raise ModelIntegrityError(f"{status.id}: {status.detail}")
+        if not as_json:
+            typer.echo(f"{len(statuses)} models are as the manifest pins them")
 
 
 @app.command()
@@ -264,7 +275,7 @@ def _reported(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except AppError as error:
-        entry = entry_of(error)
+        entry = entry_for(error)
         _say_error(error.code, error.message or entry.text(), as_json=as_json)
         raise typer.Exit(entry.exit_code) from error
     except (typer.Exit, typer.Abort, KeyboardInterrupt):
@@ -341,16 +352,17 @@ def _shown_progress(*, quiet: bool) -> Iterator[Callable[[JobProgress], None]]:
 
 
 @contextmanager
-def _shown_pull(*, quiet: bool) -> Iterator[Callable[[Any], None]]:
-    """One line for each thing that is fetched or converted, on standard error."""
-    console = Console(stderr=True, highlight=False)
+def _shown_pull(*, quiet: bool) -> Iterator[Callable[[PullProgress], None]]:
+    """A bar for each thing that is fetched or converted, on standard error."""
+    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
 
-    def show(step: Any) -> None:
-        if not quiet:
-            console.print(str(step))
+        def show(step: PullProgress) -> None:
+            if step.phase == "done":
+                bar.console.print(f"installed {step.what}")
+            label = f"{step.phase} {step.what}".strip()
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=step.bytes_total)
+            bar.update(tasks[label], completed=step.bytes_done, total=step.bytes_total)
 
-    yield show
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield show

@@ -33,7 +33,7 @@ from app.jobs.job import (
 )
 from app.jobs.lease import new_token
 from app.jobs.library import MediaItem, MediaLibrary, Upload, storage_errors_told
-from app.jobs.names import media_type, suffix_for, swapped_name
+from app.jobs.names import NamedFile, media_type, suffix_for, swapped_name
 from app.jobs.store import JobStore
 from app.pipeline.spec import ConsentBasis, RenderSpec, Step
 from app.processors.base import ProcessorSpec
@@ -70,21 +70,6 @@ class ModelInfo:
     bytes: int
     license: License
     is_installed: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResultFile:
-    """A finished file, ready to be handed out.
-
-    Attributes:
-        path: Where it lies on this machine.
-        name: What it is called when somebody saves it.
-        media_type: For HTTP.
-    """
-
-    path: Path
-    name: str
-    media_type: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -208,14 +193,14 @@ class Studio:
         """
         return self._parts.library.item(media_id)
 
-    def media_file(self, media_id: MediaId) -> ResultFile:
+    def media_file(self, media_id: MediaId) -> NamedFile:
         """An upload as a file to hand out.
 
         Raises:
             NotFoundError: No upload has this id.
         """
         item = self.media(media_id)
-        return ResultFile(
+        return NamedFile(
             path=self._parts.library.path(media_id),
             name=item.name,
             media_type=media_type(suffix_for(item.container, item.name)),
@@ -282,11 +267,19 @@ class Studio:
         if idempotency_key is not None:
             if not 0 < len(idempotency_key) <= _MAX_KEY_LENGTH:
                 raise UsageError(f"idempotency key: 1 to {_MAX_KEY_LENGTH} characters are taken")
-            earlier = self._parts.store.earlier(idempotency_key, request)
+            earlier = self.submitted_before(request, idempotency_key)
             if earlier is not None:
                 return earlier
         new = self._new_job(request, request.consent, idempotency_key)
         return self._parts.store.submit(new, max_queued=self._parts.max_queued_jobs)
+
+    def submitted_before(self, request: JobRequest, idempotency_key: str) -> Job | None:
+        """The job that this key and request gave before, if they did.
+
+        Raises:
+            KeyReusedError: The key belongs to a different request.
+        """
+        return self._parts.store.earlier(idempotency_key, request)
 
     def job(self, job_id: JobId) -> Job:
         """A snapshot of one job.
@@ -325,7 +318,7 @@ class Studio:
         """
         return self._parts.store.cancel(job_id)
 
-    def result(self, job_id: JobId) -> ResultFile:
+    def result(self, job_id: JobId) -> NamedFile:
         """The file that a job has made.
 
         Raises:
@@ -337,7 +330,7 @@ class Studio:
             raise JobNotFinishedError(
                 f"the job is {job.state.value}; only a job that is done has a result"
             )
-        return ResultFile(
+        return NamedFile(
             path=job.spec.output,
             name=job.download_name,
             media_type=media_type(job.spec.output.suffix),
@@ -397,5 +390,5 @@ def told(error: ValidationError) -> str:
     """What pydantic found, in one line, without repeating the values."""
     return "; ".join(
         f"{'.'.join(str(part) for part in found['loc']) or 'value'}: {found['msg']}"
-        for found in error.errors(include_url=False, include_context=False, include_input=False)
+        for found in error.errors()
     )

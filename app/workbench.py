@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.picture import Picture
 from app.core.types import Face
-from app.media.decode import VideoReader
 from app.media.info import MediaInfo
+from app.media.preview import first_picture
 from app.media.probe import probe
-from app.media.still import read_still
 from app.pipeline.plan import Tools
 from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.spec import RenderSpec
@@ -85,11 +83,5 @@ class Workbench:
         Raises:
             MediaError: The file cannot be read.
         """
-        picture = self._first_picture(path)
+        picture = first_picture(path, self._tools.limits)
         return FacesFound(size_wh=picture.size_wh, faces=self._tools.faces_of(picture))
-
-    def _first_picture(self, path: Path) -> Picture:
-        if probe(path, self._tools.limits).kind == "still":
-            return read_still(path, self._tools.limits).picture
-        with VideoReader(path, self._tools.limits) as reader:
-            return next(reader.frames()).picture

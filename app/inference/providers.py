@@ -33,6 +33,8 @@ class Provider:
     options: tuple[tuple[str, str], ...] = ()
 
 
+CPU = Provider(device="cpu", name="CPUExecutionProvider")
+
 PROVIDERS = (
     Provider(
         device="cuda",
@@ -40,7 +42,7 @@ PROVIDERS = (
         # The default, EXHAUSTIVE, times every algorithm anew for each batch size that a video brings.
         options=(("cudnn_conv_algo_search", "HEURISTIC"),),
     ),
-    Provider(device="cpu", name="CPUExecutionProvider"),
+    CPU,
 )
 """Best first. TensorRT becomes one more row above CUDA, and a `DeviceKind`."""
 

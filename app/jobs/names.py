@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from pathlib import PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from app.core.errors import BadNameError
 
@@ -52,6 +53,21 @@ _SUFFIXES = {
     "avi": (".avi",),
     "mpegts": (".ts", ".m2ts", ".mts"),
 }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NamedFile:
+    """A file ready to be handed out.
+
+    Attributes:
+        path: Where it lies on this machine.
+        name: What it is called when somebody saves it.
+        media_type: For HTTP.
+    """
+
+    path: Path
+    name: str
+    media_type: str
 
 
 def display_name(raw: str) -> str:

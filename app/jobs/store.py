@@ -7,7 +7,7 @@ so another one claims the job; one that was only slow finds its token gone and t
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.core.errors import (
@@ -301,7 +301,7 @@ class JobStore:
         )
 
     def _update(
-        self, db: sqlite3.Connection, job_id: JobId, change: str, values: dict[str, object]
+        self, db: sqlite3.Connection, job_id: JobId, change: str, values: Mapping[str, object]
     ) -> None:
         """Apply a change to a job that is not final; final ones never change, whoever asks."""
         db.execute(

@@ -77,3 +77,7 @@ class MediaLimits:
             raise MediaTooLargeError(
                 f"streams: got {count}, at most {self.max_streams} are allowed; remove some first"
             )
+
+
+DEFAULT_LIMITS = MediaLimits()
+"""What holds when an operator has set nothing."""

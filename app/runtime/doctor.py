@@ -8,9 +8,9 @@ from importlib import metadata
 from pathlib import Path
 
 from app import __version__
-from app.inference.install import Installer
+from app.inference.inventory import Inventory
+from app.inference.manifest import Manifest
 from app.inference.providers import report as device_report
-from app.runtime.engine_process import existing_parent
 
 _ENOUGH_DISK_BYTES = 5 << 30
 _LIBRARIES = ("onnxruntime-gpu", "onnxruntime", "opencv-python-headless", "av", "gradio", "numpy")
@@ -45,14 +45,14 @@ class Diagnosis:
         return {"is_fine": self.is_fine, "findings": [asdict(each) for each in self.findings]}
 
 
-def examine(installer: Installer, data_dir: Path) -> Diagnosis:
+def examine(manifest: Manifest, inventory: Inventory, data_dir: Path) -> Diagnosis:
     """Try every device, check every embedded model, look at disk and versions."""
     return Diagnosis(
         (
             Finding("FaceDock", True, f"{__version__} on Python {platform.python_version()}"),
             Finding("libraries", True, ", ".join(_versions())),
             *_devices(),
-            *_models(installer),
+            *_models(manifest, inventory),
             _disk(data_dir),
         )
     )
@@ -77,17 +77,15 @@ def _devices() -> Iterable[Finding]:
         yield Finding(f"device {device.device}", usable is not None, text)
 
 
-def _models(installer: Installer) -> Iterable[Finding]:
-    for status in installer.statuses():
-        if status.spec.bundle != "embedded":
-            continue
-        is_fine = status.state == "installed"
-        advice = "" if is_fine else "; run `python -m app models pull embedded`"
-        yield Finding(f"model {status.spec.id}", is_fine, f"{status.state}{advice}")
+def _models(manifest: Manifest, inventory: Inventory) -> Iterable[Finding]:
+    for spec in manifest.bundle("embedded"):
+        status = inventory.status(spec.id)
+        yield Finding(f"model {spec.id}", status.is_installed, status.detail or "installed")
 
 
 def _disk(data_dir: Path) -> Finding:
-    free = shutil.disk_usage(existing_parent(data_dir)).free
+    existing = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
     text = f"{free / 1e9:.1f} GB free for data"
     if free < _ENOUGH_DISK_BYTES:
         return Finding("disk", False, f"{text}; make room, or set FACEDOCK_DATA_DIR to a larger disk")

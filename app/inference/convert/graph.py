@@ -42,23 +42,16 @@ class Port:
 
 
 class GraphBuilder:
-    """Collects nodes and constants in the order in which they are added."""
+    """Collects nodes and constants in the order in which they are added.
 
-    def __init__(self) -> None:
+    Args:
+        reserved: Names that nothing inside the graph may get: those of its inputs and outputs.
+    """
+
+    def __init__(self, *reserved: str) -> None:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
-        self._uses: Counter[str] = Counter()
-
-    def reserve(self, name: str) -> str:
-        """Keep a name for an input or output of the graph, and return it.
-
-        Raises:
-            ConversionError: The name is taken.
-        """
-        if self._uses[name]:
-            raise ConversionError(f"value name {name!r}: got it twice, wanted once")
-        self._uses[name] = 1
-        return name
+        self._uses = Counter(reserved)
 
     def constant(self, array: NDArray[np.generic], hint: str = "constant") -> str:
         """Store an array, as it is.
@@ -83,7 +76,7 @@ class GraphBuilder:
         return self.constant(np.array(values, np.int64), hint)
 
     def add(
-        self, op_type: str, inputs: Sequence[str], hint: str = "", **attributes: Attribute
+        self, op_type: str, inputs: Sequence[str], *, hint: str = "", **attributes: Attribute
     ) -> str:
         """Append a node with one output.
 
@@ -97,20 +90,14 @@ class GraphBuilder:
             Name of the output.
         """
         output = self._unique(hint or op_type.lower())
-        self._append(op_type, inputs, output, attributes)
+        self._append(helper.make_node(op_type, list(inputs), [output], output), attributes)
         return output
 
-    def add_output(
-        self, name: str, op_type: str, inputs: Sequence[str], **attributes: Attribute
-    ) -> None:
-        """Append a node whose output is an output of the graph, under exactly this name.
+    def add_output(self, name: str, *, op_type: str, inputs: Sequence[str]) -> None:
+        """Append a node whose output is an output of the graph, under a reserved name."""
+        self._append(helper.make_node(op_type, list(inputs), [name], name), {})
 
-        Raises:
-            ConversionError: The name is taken.
-        """
-        self._append(op_type, inputs, self.reserve(name), attributes)
-
-    def build(self, name: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> bytes:
+    def build(self, name: str, *, inputs: Sequence[Port], outputs: Sequence[Port]) -> bytes:
         """Assemble, check and serialize the model.
 
         Raises:
@@ -126,14 +113,7 @@ class GraphBuilder:
         opsets = [helper.make_opsetid("", OPSET)]
         return serialize(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION))
 
-    def _append(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        output: str,
-        attributes: Mapping[str, Attribute],
-    ) -> None:
-        node = helper.make_node(op_type, list(inputs), [output], output)
+    def _append(self, node: onnx.NodeProto, attributes: Mapping[str, Attribute]) -> None:
         for key, value in sorted(attributes.items()):
             node.attribute.append(helper.make_attribute(key, value))
         self._nodes.append(node)

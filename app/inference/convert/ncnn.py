@@ -46,7 +46,7 @@ class _Lowering:
     """What grows while the layers are walked: the graph, and which value each blob is."""
 
     def __init__(self, weights: WeightReader) -> None:
-        self.graph = GraphBuilder()
+        self.graph = GraphBuilder("input", "output")
         self.weights = weights
         self._values: dict[str, str] = {}
         self._unread: dict[str, str] = {}
@@ -55,10 +55,17 @@ class _Lowering:
         """Write one layer as ONNX nodes."""
         if layer.kind not in _OPERATORS:
             raise ConversionError(f"{layer}: the operator {layer.kind} is not supported")
-        inputs = [self._read(layer, blob) for blob in layer.inputs]
-        output = _OPERATORS[layer.kind](self, layer, inputs)
+        output = _OPERATORS[layer.kind](self, layer)
         for blob in layer.outputs:
             self._values[blob] = self._unread[blob] = output
+
+    def inputs(self, layer: Layer) -> list[str]:
+        """The values that a layer reads.
+
+        Raises:
+            ConversionError: No layer before it writes one of them.
+        """
+        return [self._read(layer, blob) for blob in layer.inputs]
 
     def finish(self) -> bytes:
         """Name the one blob that nobody reads `output`, and write the model."""
@@ -66,11 +73,11 @@ class _Lowering:
         if len(self._unread) != 1:
             raise ConversionError(f"ncnn network: got {len(self._unread)} outputs, wanted one")
         (result,) = self._unread.values()
-        self.graph.add_output("output", "Identity", [result])
+        self.graph.add_output("output", op_type="Identity", inputs=[result])
         return self.graph.build(
             "ncnn",
-            [Port("input", ("N", 3, "H", "W"))],
-            [Port("output", ("N", 3, "H_out", "W_out"))],
+            inputs=[Port("input", ("N", 3, "H", "W"))],
+            outputs=[Port("output", ("N", 3, "H_out", "W_out"))],
         )
 
     def _read(self, layer: Layer, blob: str) -> str:
@@ -80,15 +87,15 @@ class _Lowering:
         return self._values[blob]
 
 
-def _input(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
-    return lowering.graph.reserve("input")
+def _input(lowering: _Lowering, layer: Layer) -> str:
+    return "input"
 
 
-def _split(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
-    return inputs[0]
+def _split(lowering: _Lowering, layer: Layer) -> str:
+    return lowering.inputs(layer)[0]
 
 
-def _convolution(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _convolution(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 16)
     width, dilation, stride = layer.integer(1, 0), layer.integer(2, 1), layer.integer(3, 1)
     kernel = [layer.integer(11, width), width]
@@ -100,14 +107,14 @@ def _convolution(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
         constants.append(lowering.graph.constant(bias, f"{layer.name}.bias"))
     convolved = lowering.graph.add(
         "Conv",
-        [*inputs, *constants],
-        layer.name,
+        [*lowering.inputs(layer), *constants],
+        hint=layer.name,
         kernel_shape=kernel,
         dilations=[layer.integer(12, dilation), dilation],
         strides=[layer.integer(13, stride), stride],
         pads=_pads(layer),
     )
-    return _activate(lowering, layer, convolved)
+    return _activate(lowering, layer, value=convolved)
 
 
 def _pads(layer: Layer) -> list[int]:
@@ -120,7 +127,7 @@ def _pads(layer: Layer) -> list[int]:
     return pads
 
 
-def _activate(lowering: _Lowering, layer: Layer, value: str) -> str:
+def _activate(lowering: _Lowering, layer: Layer, *, value: str) -> str:
     kind, numbers = layer.integer(9, 0), layer.array(10)
     match kind, len(numbers):
         case 0, _:
@@ -137,44 +144,47 @@ def _activate(lowering: _Lowering, layer: Layer, value: str) -> str:
     raise ConversionError(f"{layer}: activation {kind} with {numbers} is not supported")
 
 
-def _prelu(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _prelu(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0)
     slopes = lowering.weights.plain(layer.integer(0, 0)).reshape(-1, 1, 1)
     constant = lowering.graph.constant(slopes, f"{layer.name}.slope")
-    return lowering.graph.add("PRelu", [*inputs, constant], layer.name)
+    return lowering.graph.add("PRelu", [*lowering.inputs(layer), constant], hint=layer.name)
 
 
-def _relu(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _relu(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0)
     slope = layer.number(0, 0.0)
     if slope:
-        return lowering.graph.add("LeakyRelu", inputs, layer.name, alpha=slope)
-    return lowering.graph.add("Relu", inputs, layer.name)
+        return lowering.graph.add("LeakyRelu", lowering.inputs(layer), hint=layer.name, alpha=slope)
+    return lowering.graph.add("Relu", lowering.inputs(layer), hint=layer.name)
 
 
-def _concat(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _concat(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0)
     # ncnn's blobs have no batch axis; axes below zero count from the end in both.
     axis = layer.integer(0, 0)
     return lowering.graph.add(
-        "Concat", inputs, layer.name, axis=axis if axis < 0 else axis + _CHANNEL_AXIS
+        "Concat",
+        lowering.inputs(layer),
+        hint=layer.name,
+        axis=axis if axis < 0 else axis + _CHANNEL_AXIS,
     )
 
 
-def _eltwise(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _eltwise(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0, 1)
-    operator = layer.integer(0, 0)
+    operator, inputs = layer.integer(0, 0), lowering.inputs(layer)
     if operator not in _ELTWISE:
         raise ConversionError(f"{layer}: operation {operator} is not supported")
     factors = layer.array(1) if _ELTWISE[operator] == "Add" else ()
-    terms = _scaled(lowering, inputs, factors or (1.0,) * len(inputs))
+    terms = _scaled(lowering, inputs, factors=factors or (1.0,) * len(inputs))
     total = terms[0]
     for term in terms[1:]:
-        total = lowering.graph.add(_ELTWISE[operator], [total, term], layer.name)
+        total = lowering.graph.add(_ELTWISE[operator], [total, term], hint=layer.name)
     return total
 
 
-def _scaled(lowering: _Lowering, values: list[str], factors: tuple[float, ...]) -> list[str]:
+def _scaled(lowering: _Lowering, values: list[str], *, factors: tuple[float, ...]) -> list[str]:
     return [
         value
         if factor == 1.0
@@ -183,33 +193,39 @@ def _scaled(lowering: _Lowering, values: list[str], factors: tuple[float, ...]) 
     ]
 
 
-def _binary(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _binary(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0, 1, 2)
-    operator, operands = layer.integer(0, 0), list(inputs)
+    operator, operands = layer.integer(0, 0), lowering.inputs(layer)
     if operator not in _BINARY:
         raise ConversionError(f"{layer}: operation {operator} is not supported")
     if layer.integer(1, 0):
         operands.append(lowering.graph.floats(layer.number(2, 0.0), "scalar"))
     is_reversed = operator in _REVERSED
     return lowering.graph.add(
-        _BINARY[operator], operands[::-1] if is_reversed else operands, layer.name
+        _BINARY[operator], operands[::-1] if is_reversed else operands, hint=layer.name
     )
 
 
-def _interp(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _interp(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0, 1, 2)
     mode = layer.integer(0, 0)
     if mode not in _INTERP:
         raise ConversionError(f"{layer}: interpolation {mode} is not supported")
     scales = lowering.graph.floats([1.0, 1.0, layer.number(1, 1.0), layer.number(2, 1.0)], "scales")
-    return lowering.graph.add("Resize", [*inputs, "", scales], layer.name, **_INTERP[mode])
+    return lowering.graph.add(
+        "Resize", [*lowering.inputs(layer), "", scales], hint=layer.name, **_INTERP[mode]
+    )
 
 
-def _pixel_shuffle(lowering: _Lowering, layer: Layer, inputs: list[str]) -> str:
+def _pixel_shuffle(lowering: _Lowering, layer: Layer) -> str:
     layer.refuse_others(0, 1)
     mode = "DCR" if layer.integer(1, 0) else "CRD"
     return lowering.graph.add(
-        "DepthToSpace", inputs, layer.name, blocksize=layer.integer(0, 1), mode=mode
+        "DepthToSpace",
+        lowering.inputs(layer),
+        hint=layer.name,
+        blocksize=layer.integer(0, 1),
+        mode=mode,
     )
 
 
@@ -248,7 +264,7 @@ _INTERP: Mapping[int, Mapping[str, str | float]] = MappingProxyType(
 )
 """How ncnn samples: half-pixel centers, border pixels repeated, no filter against aliasing."""
 
-_Operator = Callable[[_Lowering, Layer, list[str]], str]
+_Operator = Callable[[_Lowering, Layer], str]
 
 _OPERATORS: Mapping[str, _Operator] = MappingProxyType(
     {

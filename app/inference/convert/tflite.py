@@ -1,16 +1,17 @@
 """MediaPipe's face meshes, tflite files of half precision, to ONNX.
 
 Contract of the result: input `input` `(N, 3, H, W)`, RGB from 0 to 1, N free. The attention mesh
-(`face_landmark_with_attention.tflite`) has these outputs, in pixels of the 192 x 192 crop:
+(`face_landmark_with_attention.tflite`) has these outputs, in pixels of its 192 x 192 crop:
 
-- `mesh` `(N, 468, 3)`; z at the scale of x, smaller is nearer;
-- `lips` `(N, 80, 2)`, `left_eye` and `right_eye` `(N, 71, 2)`: better places of those mesh points that `refinement_indices` names;
-- `left_iris`, `right_iris` `(N, 5, 2)`: center, then four points on the rim;
+- `mesh` `(N, 468, 3)`: z at the scale of x, smaller is nearer.
+- `lips` `(N, 80, 2)`, `left_eye` and `right_eye` `(N, 71, 2)`: better places of the mesh points that
+  `refinement_indices` lists.
+- `left_iris`, `right_iris` `(N, 5, 2)`: the center, then four points of the rim.
 - `presence` `(N, 1)`: logit of there being a face.
 
-Left and right are MediaPipe's names in this file: **`left_eye` is the eye at the viewer's left**, which is the person's right one
-(mesh points 33 to 133), and the points 468 to 472 of MediaPipe's 478 are `left_iris`.
-Other files keep their output names, with pictures as `(N, C, H, W)`.
+Left and right are the file's own words, as in MediaPipe's graphs: **`left_eye` is the eye at the viewer's left**, with
+the corners 33 and 133, and `left_iris` are the points 468 to 472 of MediaPipe's 478.
+Other files keep the names of their outputs; pictures come out as `(N, C, H, W)`.
 """
 
 from collections.abc import Mapping
@@ -20,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.errors import ConversionError
-from app.inference.convert.graph import Port
+from app.inference.convert.graph import GraphBuilder, Port
 from app.inference.convert.mediapipe_ops import CUSTOM, MATRIX, POINTS, region_of
-from app.inference.convert.tflite_file import Network, Operator, read_network
+from app.inference.convert.tflite_file import Network, Operator, Tensor, read_network
 from app.inference.convert.tflite_lowering import PICTURE_RANK, Lowering
 from app.inference.convert.tflite_ops import STANDARD, dequantize
 
@@ -73,13 +74,16 @@ def lower(network: Network) -> bytes:
     """
     if len(network.inputs) != 1:
         raise ConversionError(f"tflite network: got {len(network.inputs)} inputs, wanted one")
-    lowering = Lowering(network, {network.inputs[0]: _INPUT})
-    lowering.graph.reserve(_INPUT)
+    picture = Port(_INPUT, _free_shape(network.tensors[network.inputs[0]].shape))
+    outputs = [_port(network.tensors[index]) for index in network.outputs]
+    graph = GraphBuilder(_INPUT, *(port.name for port in outputs))
+    lowering = Lowering(network, graph, {network.inputs[0]: _INPUT})
     for operator in network.operators:
         _add(lowering, operator)
-    outputs = [_add_output(lowering, index) for index in network.outputs]
-    picture = Port(_INPUT, _free_shape(network.tensors[network.inputs[0]].shape))
-    return lowering.graph.build("tflite", [picture], outputs)
+    for index, port in zip(network.outputs, outputs, strict=True):
+        shape = graph.ints([-1, *port.shape[1:]], "shape")
+        graph.add_output(port.name, op_type="Reshape", inputs=[lowering.written(index), shape])
+    return graph.build("tflite", inputs=[picture], outputs=outputs)
 
 
 def refinement_indices(data: bytes) -> dict[str, NDArray[np.int64]]:
@@ -126,16 +130,10 @@ def _add(lowering: Lowering, operator: Operator) -> None:
     lowering.set_value(operator.outputs[0], _LOWERINGS[operator.kind](lowering, operator))
 
 
-def _add_output(lowering: Lowering, index: int) -> Port:
-    file_name, value = lowering.name(index), lowering.output_value(index)
-    if file_name not in _ATTENTION_OUTPUTS:
-        name = lowering.graph.reserve(f"{file_name}:0")
-        lowering.graph.add_output(name, "Identity", [value])
-        return Port(name, _free_shape(lowering.shape(index)))
-    name, shape = _ATTENTION_OUTPUTS[file_name]
-    lowering.graph.add_output(
-        name, "Reshape", [value, lowering.graph.ints([-1, *shape], "shape")]
-    )
+def _port(tensor: Tensor) -> Port:
+    if tensor.name not in _ATTENTION_OUTPUTS:
+        return Port(tensor.name, _free_shape(tensor.shape))
+    name, shape = _ATTENTION_OUTPUTS[tensor.name]
     return Port(name, ("N", *shape))
 
 

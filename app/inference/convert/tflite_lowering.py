@@ -4,7 +4,7 @@ Pictures are `(1, H, W, C)` in the file and `(N, C, H, W)` in the ONNX graph; te
 axes, with the first one free.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,15 @@ from app.inference.convert.tflite_file import Network, Operator
 
 PICTURE_RANK = 4
 
+Lower = Callable[["Lowering", Operator], str]
+"""Appends an operator's nodes and returns the value of its output."""
+
 
 class Lowering:
     """The graph under construction, and the tensors that are known so far."""
 
-    def __init__(self, network: Network, values: Mapping[int, str]) -> None:
-        self.graph = GraphBuilder()
+    def __init__(self, network: Network, graph: GraphBuilder, values: Mapping[int, str]) -> None:
+        self.graph = graph
         self._network = network
         self._values = dict(values)
         self._constants = {
@@ -58,8 +61,16 @@ class Lowering:
             rank = len(self.shape(operator.outputs[0]))
             numbers = _channels_first(self._constants[index].astype(np.float32), rank)
             return self.graph.constant(numbers, self.name(index))
+        return self.written(index)
+
+    def written(self, index: int) -> str:
+        """The ONNX value of a tensor that an operator wrote.
+
+        Raises:
+            ConversionError: None did.
+        """
         if index not in self._values:
-            raise ConversionError(f"{operator}: {self.name(index)!r} is read before it is written")
+            raise ConversionError(f"tflite tensor {self.name(index)!r}: read before it is written")
         return self._values[index]
 
     def constant(self, operator: Operator, position: int) -> NDArray[np.generic]:

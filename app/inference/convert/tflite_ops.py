@@ -3,18 +3,16 @@
 Source: the meaning of each operator, its padding and its fused activations as TensorFlow Lite documents them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
 import tflite
+from numpy.typing import NDArray
 
 from app.core.errors import ConversionError
 from app.inference.convert.tflite_file import Operator
-from app.inference.convert.tflite_lowering import PICTURE_RANK, Lowering
-
-Lower = Callable[[Lowering, Operator], str]
-"""Appends an operator's nodes and returns the value of its output."""
+from app.inference.convert.tflite_lowering import PICTURE_RANK, Lower, Lowering
 
 _RELU6_TOP = 6.0
 
@@ -33,17 +31,17 @@ def dequantize(lowering: Lowering, operator: Operator) -> None:
 
 def _convolution(lowering: Lowering, operator: Operator) -> str:
     kernel = lowering.constant(operator, 1).astype(np.float32)
-    return _convolve(lowering, operator, kernel.transpose(0, 3, 1, 2), groups=1)
+    return _convolve(lowering, operator, kernel=kernel.transpose(0, 3, 1, 2), groups=1)
 
 
 def _depthwise_convolution(lowering: Lowering, operator: Operator) -> str:
     kernel = lowering.constant(operator, 1).astype(np.float32)
     channels = lowering.picture_shape(operator)[2]
-    return _convolve(lowering, operator, kernel.transpose(3, 0, 1, 2), groups=channels)
+    return _convolve(lowering, operator, kernel=kernel.transpose(3, 0, 1, 2), groups=channels)
 
 
 def _convolve(
-    lowering: Lowering, operator: Operator, kernel: np.ndarray[tuple[int, ...]], *, groups: int
+    lowering: Lowering, operator: Operator, *, kernel: NDArray[np.float32], groups: int
 ) -> str:
     dilations = [operator.integer("DilationHFactor"), operator.integer("DilationWFactor")]
     name = lowering.name(operator.outputs[0])
@@ -55,14 +53,16 @@ def _convolve(
             lowering.graph.constant(kernel, f"{name}.weight"),
             lowering.graph.constant(bias, f"{name}.bias"),
         ],
-        name,
+        hint=name,
         kernel_shape=kernel.shape[2:],
         dilations=dilations,
         strides=_strides(operator),
-        pads=_pads(lowering, operator, (kernel.shape[2], kernel.shape[3]), dilations),
+        pads=_pads(
+            lowering, operator, window=(kernel.shape[2], kernel.shape[3]), dilations=dilations
+        ),
         group=groups,
     )
-    return _activate(lowering, operator, convolved)
+    return _activate(lowering, operator, value=convolved)
 
 
 def _max_pool(lowering: Lowering, operator: Operator) -> str:
@@ -70,12 +70,12 @@ def _max_pool(lowering: Lowering, operator: Operator) -> str:
     pooled = lowering.graph.add(
         "MaxPool",
         [lowering.value(operator, 0)],
-        lowering.name(operator.outputs[0]),
+        hint=lowering.name(operator.outputs[0]),
         kernel_shape=window,
         strides=_strides(operator),
-        pads=_pads(lowering, operator, window, [1, 1]),
+        pads=_pads(lowering, operator, window=window, dilations=[1, 1]),
     )
-    return _activate(lowering, operator, pooled)
+    return _activate(lowering, operator, value=pooled)
 
 
 def _strides(operator: Operator) -> list[int]:
@@ -83,7 +83,7 @@ def _strides(operator: Operator) -> list[int]:
 
 
 def _pads(
-    lowering: Lowering, operator: Operator, window: tuple[int, int], dilations: list[int]
+    lowering: Lowering, operator: Operator, *, window: tuple[int, int], dilations: list[int]
 ) -> list[int]:
     """Top, left, bottom, right; `SAME` puts the odd pixel at the end."""
     if operator.integer("Padding") == tflite.Padding.VALID:
@@ -98,7 +98,7 @@ def _pads(
     return before + after
 
 
-def _activate(lowering: Lowering, operator: Operator, value: str) -> str:
+def _activate(lowering: Lowering, operator: Operator, *, value: str) -> str:
     activation = operator.integer("FusedActivationFunction")
     if activation == tflite.ActivationFunctionType.NONE:
         return value
@@ -113,15 +113,17 @@ def _activate(lowering: Lowering, operator: Operator, value: str) -> str:
 def _elementwise(onnx_operator: str) -> Lower:
     def lower(lowering: Lowering, operator: Operator) -> str:
         values = [lowering.value(operator, 0), lowering.value(operator, 1)]
-        combined = lowering.graph.add(onnx_operator, values, lowering.name(operator.outputs[0]))
-        return _activate(lowering, operator, combined)
+        combined = lowering.graph.add(
+            onnx_operator, values, hint=lowering.name(operator.outputs[0])
+        )
+        return _activate(lowering, operator, value=combined)
 
     return lower
 
 
 def _prelu(lowering: Lowering, operator: Operator) -> str:
     values = [lowering.value(operator, 0), lowering.value(operator, 1)]
-    return lowering.graph.add("PRelu", values, lowering.name(operator.outputs[0]))
+    return lowering.graph.add("PRelu", values, hint=lowering.name(operator.outputs[0]))
 
 
 def _pad(lowering: Lowering, operator: Operator) -> str:
@@ -129,7 +131,7 @@ def _pad(lowering: Lowering, operator: Operator) -> str:
     amounts = lowering.constant(operator, 1)[[0, 3, 1, 2]]
     pads = lowering.graph.ints(np.concatenate([amounts[:, 0], amounts[:, 1]]), "pads")
     values = [lowering.value(operator, 0), pads]
-    return lowering.graph.add("Pad", values, lowering.name(operator.outputs[0]))
+    return lowering.graph.add("Pad", values, hint=lowering.name(operator.outputs[0]))
 
 
 def _reshape(lowering: Lowering, operator: Operator) -> str:
@@ -138,7 +140,7 @@ def _reshape(lowering: Lowering, operator: Operator) -> str:
     if len(before) == PICTURE_RANK:
         value = lowering.graph.add("Transpose", [value], perm=[0, 2, 3, 1])
     shape = lowering.graph.ints([-1, *after[1:]], "shape")
-    value = lowering.graph.add("Reshape", [value, shape], lowering.name(operator.outputs[0]))
+    value = lowering.graph.add("Reshape", [value, shape], hint=lowering.name(operator.outputs[0]))
     if len(after) == PICTURE_RANK:
         value = lowering.graph.add("Transpose", [value], perm=[0, 3, 1, 2])
     return value

@@ -139,7 +139,14 @@ def _seen(points: FloatArray, model: FaceModel, ids: IntArray) -> FloatArray:
     both = np.column_stack([smooth, smooth]).astype(np.float32)
     cosine = dense_map(ids, triangle_affines(here, both, model.triangles))[..., 0]
     seen = np.clip((cosine - low) / (high - low), 0, 1) * (ids >= 0)
-    return cv2.GaussianBlur(seen.astype(np.float32), (0, 0), ids.shape[0] / 60)
+    return cv2.GaussianBlur(_closed(seen.astype(np.float32)), (0, 0), ids.shape[0] / 60)
+
+
+def _closed(seen: FloatArray) -> FloatArray:
+    """Fill small holes: the underside of the nose is edge-on in every photo, and so it is in the target."""
+    width = 2 * (seen.shape[0] // 16) + 1
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (width, width))
+    return cv2.morphologyEx(seen, cv2.MORPH_CLOSE, kernel)
 
 
 def _inside(place: FloatArray, crop: NDArray[np.uint8]) -> NDArray[np.bool_]:

@@ -19,6 +19,7 @@ from app.processors.mesh.raster import (
     dense_map,
     draw_triangles,
     facing,
+    grown,
     triangle_affines,
 )
 
@@ -29,6 +30,9 @@ _OVAL_RAMP_CM = (0.3, 2.5)
 _LIPS_RAMP_CM = 2.0
 _LIPS_SHARE = 0.25
 _FOREHEAD_RAMP_CM = (0.35, 1.0)
+_TEMPLE_CM = 0.9
+"""From the brow's tail outwards to where hair may reach down to the eyes."""
+
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -120,14 +124,19 @@ def _painted_regions(
     skin = 1 - cv2.GaussianBlur(cv2.dilate(features, np.ones((9, 9))), (0, 0), 1.5)
     ids = draw_triangles(points, triangles, (side, side), np.arange(len(triangles), dtype=np.int32))
     place_cm = dense_map(ids, triangle_affines(points, canonical[:, :2], triangles))
-    forehead = np.where(ids >= 0, _forehead(canonical, place_cm), 0)
+    forehead = _forehead(canonical, grown(place_cm, ids, 4))
     return np.rint(np.dstack([skin, forehead]) * 255).astype(np.uint8)
 
 
 def _forehead(canonical: FloatArray, place_cm: FloatArray) -> FloatArray:
-    """0 up to the upper edge of the brows, 1 a centimeter above; the edge is followed, so that no brow counts as forehead."""
+    """0 up to the upper edge of the brows, 1 a centimeter above; temples count.
+
+    The brow's edge is followed, so that no brow is ever taken for hair.
+    """
     brow = canonical[list(regions.LEFT_BROW_TOP)]
-    across, height = np.abs(brow[:, 0]), -brow[:, 1]
+    temple = [abs(brow[-1, 0]) + _TEMPLE_CM, canonical[regions.LEFT_EYE[0], 1]]
+    across = np.append(np.abs(brow[:, 0]), temple[0])
+    height = -np.append(brow[:, 1], temple[1])
     edge = np.interp(np.abs(place_cm[..., 0]), across, height)
     low, high = _FOREHEAD_RAMP_CM
     return np.asarray(np.clip((-place_cm[..., 1] - edge - low) / (high - low), 0, 1), np.float32)

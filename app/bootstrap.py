@@ -1,0 +1,140 @@
+"""Settings become objects: the only place that wires.
+
+Each function imports what its own process needs. The web process runs without a network runtime, and `probe` need not
+wait for one.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from app.config import Settings
+from app.inference.inventory import Inventory
+from app.inference.manifest import Manifest
+from app.media.limits import MediaLimits
+from app.processors import discover
+
+if TYPE_CHECKING:
+    from app.inference.install import Installer
+    from app.jobs.database import Database
+    from app.pipeline.plan import Tools
+    from app.runtime.doctor import Diagnosis
+    from app.service import Studio
+    from app.workbench import Workbench
+
+
+def manifest(settings: Settings) -> Manifest:
+    """The list of known models."""
+    return Manifest.load(settings.manifest)
+
+
+def inventory(settings: Settings) -> Inventory:
+    """What of it is installed."""
+    return Inventory(manifest(settings), settings.models_path)
+
+
+def installer(settings: Settings) -> "Installer":
+    """Installs models."""
+    from app.inference.install import Installer
+
+    return Installer(manifest(settings), settings.models_path)
+
+
+def limits(settings: Settings) -> MediaLimits:
+    """How large a file may be."""
+    return MediaLimits(
+        max_still_pixels=settings.max_still_pixels,
+        max_side_px=settings.max_side_px,
+        max_duration_s=settings.max_duration_s,
+    )
+
+
+def examine(settings: Settings) -> "Diagnosis":
+    """Look at this machine."""
+    from app.runtime.doctor import examine
+
+    return examine(manifest(settings), inventory(settings), settings.data_dir)
+
+
+def workbench(settings: Settings) -> "Workbench":
+    """Everything in this process, for work here and now."""
+    from app.workbench import Workbench
+
+    return Workbench(_tools(settings))
+
+
+def _tools(settings: Settings) -> "Tools":
+    from app.inference.session import OrtModelZoo
+    from app.pipeline.plan import Tools
+
+    zoo = OrtModelZoo(
+        manifest(settings), settings.models_path, device=settings.device, threads=settings.threads
+    )
+    return Tools.over(zoo, discover(), limits(settings))
+
+
+@contextmanager
+def _open_database(settings: Settings) -> Iterator["Database"]:
+    from app.jobs.database import Database
+    from app.jobs.folders import DataFolders
+
+    folders = DataFolders(settings.data_dir)
+    folders.create()
+    with Database(folders.database) as database:
+        yield database
+
+
+@contextmanager
+def studio(settings: Settings) -> Iterator["Studio"]:
+    """The facade of the page and the API, with an engine process that runs its jobs."""
+    from app.jobs.engines import EngineRegister
+    from app.jobs.folders import DataFolders
+    from app.jobs.library import MediaLibrary
+    from app.jobs.store import JobStore
+    from app.media.preview import thumbnail_jpeg
+    from app.media.probe import probe
+    from app.runtime.supervisor import Supervisor
+    from app.service import Studio, StudioParts
+
+    bounds = limits(settings)
+    folders = DataFolders(settings.data_dir)
+    with _open_database(settings) as database:
+        register = EngineRegister(database)
+        library = MediaLibrary(
+            database,
+            folders.media,
+            probe=lambda path: probe(path, bounds),
+            max_bytes=settings.max_upload_bytes,
+        )
+        parts = StudioParts(
+            folders=folders,
+            store=JobStore(database),
+            library=library,
+            engines=register,
+            processors=discover(),
+            models=manifest(settings).models,
+            models_dir=settings.models_path,
+            thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
+            max_queued_jobs=settings.max_queued_jobs,
+        )
+        with Supervisor(register):
+            yield Studio(parts)
+
+
+def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
+    """Run the jobs of a data folder until asked to stop, or until the parent process is gone."""
+    from app.jobs.engines import EngineRegister
+    from app.jobs.folders import DataFolders
+    from app.jobs.store import JobStore
+    from app.runtime.engine import EngineParts, run_engine
+    from app.runtime.executor import LocalExecutor
+    from app.runtime.stopping import stop_when_asked
+
+    with stop_when_asked(parent_fd) as should_stop, _open_database(settings) as database:
+        parts = EngineParts(
+            store=JobStore(database),
+            engines=EngineRegister(database),
+            folders=DataFolders(settings.data_dir),
+            executor=LocalExecutor(_tools(settings)),
+        )
+        run_engine(parts, should_stop=should_stop)

@@ -1,0 +1,183 @@
+"""Installs models: fetch, rewrite, prove, and only then put in place."""
+
+import errno
+import fcntl
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.core.errors import (
+    AppError,
+    ConversionError,
+    ModelError,
+    ModelIntegrityError,
+    StorageFullError,
+    UnwritableOutputError,
+)
+from app.inference.convert.build import build
+from app.inference.fetch.fetcher import Fetcher
+from app.inference.fetch.store import SourceStore, source_name, write_atomically
+from app.inference.integrity import check_bytes
+from app.inference.inventory import Inventory, ModelStatus
+from app.inference.manifest import Manifest
+from app.inference.progress import OnProgress, PullProgress, ignore_progress
+from app.inference.spec import ModelId, ModelSpec
+
+_LOCK_POLL_S = 0.2
+
+Build = Callable[[ModelSpec, Mapping[str, bytes]], bytes]
+
+
+class Installer:
+    """Brings the models folder to what the manifest says."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        models_dir: Path,
+        *,
+        fetcher: Fetcher | None = None,
+        build: Build = build,
+    ) -> None:
+        """Remember where to install; nothing is touched yet.
+
+        Args:
+            manifest: The known models.
+            models_dir: Where installed files go; sources wait in its folder `.sources`.
+            fetcher: What brings the sources; it must keep them in that folder.
+            build: Makes and proves an installed file of its sources.
+        """
+        self._manifest = manifest
+        self._models_dir = models_dir
+        self._inventory = Inventory(manifest, models_dir)
+        self._store = SourceStore(models_dir / ".sources")
+        self._fetcher = fetcher or Fetcher(self._store)
+        self._build = build
+
+    def status(self, model_id: ModelId) -> ModelStatus:
+        """How a model stands; see `Inventory.status`."""
+        return self._inventory.status(model_id)
+
+    def verify(self, ids: Iterable[ModelId]) -> tuple[ModelStatus, ...]:
+        """Hash installed files in full; see `Inventory.verify`."""
+        return self._inventory.verify(ids)
+
+    def pull(self, ids: Iterable[ModelId], on_progress: OnProgress = ignore_progress) -> None:
+        """Install what is missing or damaged; without network when nothing is.
+
+        Two processes may pull at once: the second waits, and then has nothing left to do. A failure of one
+        model does not keep the others from being installed.
+
+        Args:
+            ids: Models to install.
+            on_progress: Called about twenty times a second.
+
+        Raises:
+            UnknownModelError: No entry has one of the ids.
+            DownloadError: A source could not be fetched; what was fetched is kept for the next try.
+            ModelIntegrityError: A source or a rewritten file is not the pinned one.
+            ConversionError: A rewrite or its proof failed; that model is not installed.
+            StorageFullError: The disk is full.
+            UnwritableOutputError: The models folder is closed to us.
+        """
+        specs = [self._manifest.get(model_id) for model_id in ids]
+        if not self._missing(specs):
+            return
+        with _storage_errors(), self._locked(on_progress):
+            self._install_all(self._missing(specs), on_progress)
+
+    def _missing(self, specs: Iterable[ModelSpec]) -> list[ModelSpec]:
+        return [spec for spec in specs if not self._inventory.status(spec.id).is_installed]
+
+    def _install_all(self, specs: list[ModelSpec], on_progress: OnProgress) -> None:
+        pending = list(specs)
+        failures: list[ModelError] = []
+        sources = [source for spec in specs for source in spec.sources]
+        try:
+            for _ in self._fetcher.fetch(sources, on_progress):
+                ready = [s for s in pending if all(source in self._store for source in s.sources)]
+                pending = [spec for spec in pending if spec not in ready]
+                for spec in ready:
+                    try:
+                        self._install(spec, on_progress)
+                    except ModelError as error:
+                        failures.append(error)
+        except ModelError as error:
+            failures.append(error)
+        self._drop_sources(specs)
+        if failures:
+            raise failures[0]
+
+    def _install(self, spec: ModelSpec, on_progress: OnProgress) -> None:
+        on_progress(PullProgress(phase="convert", what=spec.id))
+        content = self._build(
+            spec, {source_name(source): self._store.read(source) for source in spec.sources}
+        )
+        _check_pinned(spec, content)
+        write_atomically(self._models_dir / spec.file, content)
+        self._inventory.keep_receipt(spec)
+        on_progress(PullProgress(phase="done", what=spec.id))
+
+    def _drop_sources(self, specs: Iterable[ModelSpec]) -> None:
+        """Forget what nobody needs any more; a model that failed keeps its sources."""
+        missing = self._missing(specs)
+        needed = {source.sha256 for spec in missing for source in spec.sources}
+        for spec in specs:
+            for source in spec.sources:
+                if source.sha256 not in needed:
+                    self._store.drop(source)
+
+    @contextmanager
+    def _locked(self, on_progress: OnProgress) -> Iterator[None]:
+        """Be the only process that installs here; the kernel frees the lock of a process that dies."""
+        self._models_dir.mkdir(parents=True, exist_ok=True)
+        with (self._models_dir / ".lock").open("ab") as lock:
+            while not _try_lock(lock.fileno()):
+                on_progress(PullProgress(phase="wait"))
+                time.sleep(_LOCK_POLL_S)
+            yield
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _check_pinned(spec: ModelSpec, content: bytes) -> None:
+    """Refuse a rewritten file that is not the pinned one.
+
+    Raises:
+        ConversionError: The rewrite gave other bytes.
+    """
+    try:
+        check_bytes(
+            spec.file,
+            content,
+            sha256=spec.sha256,
+            size=spec.bytes,
+            advice="install the locked requirements, the rewrite depends on their versions",
+        )
+    except ModelIntegrityError as error:
+        raise ConversionError(error.message) from error
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    """Tell a full disk and a closed folder in our words."""
+    try:
+        yield
+    except OSError as error:
+        raise _storage_error(error) from error
+
+
+def _storage_error(error: OSError) -> AppError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFullError("the disk that holds the models is full; free about 500 MB")
+    return UnwritableOutputError(
+        f"the models folder cannot be written ({error.strerror}); "
+        "set FACEDOCK_MODELS_DIR to one that can, or change its owner"
+    )

@@ -1,0 +1,56 @@
+"""Pillow fails in many ways; the rest of the program hears of four."""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import cv2
+from PIL import Image
+
+from app.core.errors import DamagedMediaError, MediaTooLargeError, TruncatedMediaError
+
+_FAILURES = (
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RuntimeError,
+    Warning,
+    struct.error,
+    zlib.error,
+    cv2.error,
+)
+"""What Pillow's plug-ins let through for hostile bytes. A warning is here for programs that turn warnings into errors."""
+
+
+@contextmanager
+def pillow_errors(name: str) -> Iterator[None]:
+    """Turn whatever a decoder raises inside into an error of ours.
+
+    Args:
+        name: The file's format, for the message.
+
+    Raises:
+        MediaTooLargeError: The picture does not fit in memory, or over a decoder's own bound.
+        TruncatedMediaError: The data end early.
+        DamagedMediaError: The data make no picture.
+    """
+    try:
+        yield
+    except (MemoryError, Image.DecompressionBombError) as error:
+        raise MediaTooLargeError(
+            f"the {name} picture is too large to decode; scale it down first"
+        ) from error
+    except _FAILURES as error:
+        if isinstance(error, EOFError) or "truncated" in str(error).lower():
+            raise TruncatedMediaError(
+                f"the {name} picture ends before its content does; copy or upload it again"
+            ) from error
+        raise DamagedMediaError(
+            f"the {name} picture cannot be decoded; open it in another program and save it anew"
+        ) from error

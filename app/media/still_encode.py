@@ -1,0 +1,197 @@
+"""From planes to the bytes of a picture file, with the metadata that goes on."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, features
+
+from app.core.errors import OutputError, UnsupportedOutputError
+from app.core.picture import Picture, Plane
+from app.core.types import Notice
+from app.media.still_png import encode_png
+from app.media.still_tiff import encode_tiff
+from app.media.still_types import Still, StillFormat
+
+_MAX_SIDES_PX: dict[StillFormat, int] = {"jpeg": 65_500, "webp": 16_383, "avif": 65_535}
+_FINE_QUALITY = 90
+_DEEP_FORMATS = frozenset({"png", "tiff"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StillEncoding:
+    """How to write a still.
+
+    Attributes:
+        format: Of the new file.
+        quality: 0 to 100, for a format that loses something and has no example in the input.
+    """
+
+    format: StillFormat
+    quality: int = 80
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Task:
+    """Everything that an encoder needs: pixels of a depth that its format has, and the rest."""
+
+    pixels: Plane
+    still: Still
+    xmp: bytes
+    quality: int
+
+    @property
+    def image(self) -> Image.Image:
+        return Image.fromarray(self.pixels, {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[self.channels])
+
+    @property
+    def channels(self) -> int:
+        return 1 if self.pixels.ndim == 2 else self.pixels.shape[2]
+
+
+def encode_still(
+    still: Still, picture: Picture, *, xmp: bytes, encoding: StillEncoding
+) -> tuple[bytes, tuple[Notice, ...]]:
+    """Encode a picture with what the still carried.
+
+    Args:
+        still: Gives profile, EXIF, and the way of coding when the format stays the same.
+        picture: The pixels, of the still's size.
+        xmp: The packet to write.
+        encoding: Format and quality.
+
+    Returns:
+        The file's bytes, and what the format could not keep.
+
+    Raises:
+        UnsupportedOutputError: The format cannot be labeled, cannot hold the picture, or is not available here.
+        OutputError: The encoder failed.
+    """
+    encoder = _encoder(encoding.format)
+    _check_side(picture.size_wh, encoding.format)
+    pixels, notices = _fitted(_interleaved(picture), encoding.format)
+    task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality)
+    try:
+        return encoder(task), notices
+    except (OSError, ValueError, MemoryError) as error:
+        raise OutputError(
+            f"the picture could not be encoded as {encoding.format}; try PNG instead"
+        ) from error
+
+
+def _encoder(name: StillFormat) -> Callable[[_Task], bytes]:
+    encoder = _ENCODERS.get(name)
+    if encoder is None:
+        raise UnsupportedOutputError(
+            f"{name} files cannot carry the label that every result has; name the output .png instead"
+        )
+    if name == "avif" and not features.check("avif"):
+        raise UnsupportedOutputError(
+            "AVIF cannot be written by this installation; name the output .png instead"
+        )
+    return encoder
+
+
+def _check_side(size_wh: tuple[int, int], name: StillFormat) -> None:
+    most = _MAX_SIDES_PX.get(name)
+    if most is not None and max(size_wh) > most:
+        raise UnsupportedOutputError(
+            f"{name} holds at most {most} pixels a side, got {size_wh[0]} x {size_wh[1]}; "
+            "name the output .png instead"
+        )
+
+
+def _interleaved(picture: Picture) -> Plane:
+    """`(H, W)` or `(H, W, channels)` of the planes of a still."""
+    if picture.pixel_format.family == "yuv":
+        raise ValueError(f"a still has RGB or grey pixels, got {picture.pixel_format.name}")
+    return picture.planes[0] if len(picture.planes) == 1 else np.dstack(picture.planes)
+
+
+def _fitted(pixels: Plane, name: StillFormat) -> tuple[Plane, tuple[Notice, ...]]:
+    """Pixels with the depth and the channels that a format has."""
+    notices: list[Notice] = []
+    if pixels.dtype == np.uint16 and name not in _DEEP_FORMATS:
+        pixels = ((pixels.astype(np.uint32) + 128) // 257).astype(np.uint8)
+        notices.append(
+            Notice("still.depth_reduced", f"{name} holds 8 bits a channel, the input had 16")
+        )
+    if name == "jpeg" and pixels.ndim == 3 and pixels.shape[2] in (2, 4):
+        pixels = _on_white(pixels)
+        notices.append(
+            Notice("still.alpha_flattened", "JPEG has no transparency; it was filled with white")
+        )
+    return pixels, tuple(notices)
+
+
+def _on_white(pixels: Plane) -> NDArray[np.uint8]:
+    alpha = pixels[..., -1:].astype(np.float32) / 255.0
+    mixed = pixels[..., :-1] * alpha + 255.0 * (1.0 - alpha)
+    return np.squeeze(np.rint(mixed).astype(np.uint8))
+
+
+def _jpeg(task: _Task) -> bytes:
+    coding = task.still.jpeg
+    settings: dict[str, object] = {
+        "quality": max(1, task.quality),
+        "subsampling": 0 if task.quality >= _FINE_QUALITY else 2,
+    }
+    if coding is not None and len(coding.tables) >= min(task.channels, 2):
+        # The quality is a scale of the tables: 100 leaves them as they are.
+        settings = {"quality": 100, "qtables": [list(table) for table in coding.tables]}
+        settings["subsampling"] = coding.subsampling
+        settings["keep_rgb"] = coding.is_rgb
+    if task.still.dpi is not None:
+        settings["dpi"] = task.still.dpi
+    is_progressive = coding is not None and coding.is_progressive
+    try:
+        return _saved(task, "JPEG", progressive=is_progressive, **settings)
+    except OSError:
+        # A progressive file is built in a buffer whose size Pillow guesses; noise at the finest tables is larger.
+        return _saved(task, "JPEG", **settings)
+
+
+def _webp(task: _Task) -> bytes:
+    is_lossless = task.still.is_lossless
+    quality = 75 if is_lossless else task.quality
+    return _saved(task, "WEBP", lossless=is_lossless, quality=quality, exact=True)
+
+
+def _avif(task: _Task) -> bytes:
+    settings: dict[str, object] = {"quality": task.quality}
+    if task.quality >= _FINE_QUALITY and task.channels >= 3:
+        settings["subsampling"] = "4:4:4"
+    if task.channels in (2, 4):
+        # Alpha is a picture of its own there, and may be lossless while the colors are not.
+        settings["advanced"] = {"a:lossless": "1"}
+    return _saved(task, "AVIF", **settings)
+
+
+def _saved(task: _Task, name: str, **settings: object) -> bytes:
+    out = io.BytesIO()
+    image = task.image
+    icc = task.still.icc
+    if icc is not None and icc[16:20] == b"GRAY" and name == "WEBP":
+        icc = None
+    task.image.save(out, name, xmp=task.xmp, exif=task.still.exif, icc_profile=icc, **settings)
+    return out.getvalue()
+
+
+def _png(task: _Task) -> bytes:
+    return encode_png(task.pixels, still=task.still, xmp=task.xmp)
+
+
+def _tiff(task: _Task) -> bytes:
+    return encode_tiff(task.pixels, still=task.still, xmp=task.xmp)
+
+
+_ENCODERS: dict[StillFormat, Callable[[_Task], bytes]] = {
+    "jpeg": _jpeg,
+    "png": _png,
+    "webp": _webp,
+    "avif": _avif,
+    "tiff": _tiff,
+}

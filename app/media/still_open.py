@@ -1,0 +1,223 @@
+"""Opening a still: everything that its header tells, checked before a single pixel is decoded."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from PIL import (
+    AvifImagePlugin,
+    BmpImagePlugin,
+    GifImagePlugin,
+    JpegImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+    features,
+)
+from PIL.Image import Exif
+from PIL.ImageFile import ImageFile
+
+from app.core.errors import BadDimensionsError, MediaTooLargeError, UnsupportedTypeError
+from app.media.chunks import png_chunks, read_chunk, webp_size_wh
+from app.media.limits import MediaLimits
+from app.media.pillow_errors import pillow_errors
+from app.media.sniff import MediaKind, sniff
+from app.media.still_metadata import orientation_of, parsed_exif
+
+StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif"]
+
+_Opener = tuple[StillFormat, Callable[[BinaryIO], ImageFile]]
+
+_OPENERS: dict[MediaKind, _Opener] = {
+    MediaKind.JPEG: ("jpeg", JpegImagePlugin.JpegImageFile),
+    MediaKind.PNG: ("png", PngImagePlugin.PngImageFile),
+    MediaKind.APNG: ("png", PngImagePlugin.PngImageFile),
+    MediaKind.WEBP: ("webp", WebPImagePlugin.WebPImageFile),
+    MediaKind.ANIMATED_WEBP: ("webp", WebPImagePlugin.WebPImageFile),
+    MediaKind.AVIF: ("avif", AvifImagePlugin.AvifImageFile),
+    MediaKind.TIFF: ("tiff", TiffImagePlugin.TiffImageFile),
+    MediaKind.BMP: ("bmp", BmpImagePlugin.BmpImageFile),
+    MediaKind.GIF: ("gif", GifImagePlugin.GifImageFile),
+}
+"""The one decoder that may see each kind; `Image.open` would ask them all, whatever the first bytes say."""
+
+_MIN_SIDE_PX = 2
+_BYTES_PER_PIXEL = 8
+_EXTRA_BYTES = 16 << 20
+
+_LAYOUTS = {
+    "1": "gray",
+    "L": "gray",
+    "LA": "ya8",
+    "La": "ya8",
+    "P": "rgb24",
+    "PA": "rgba",
+    "RGB": "rgb24",
+    "RGBX": "rgb24",
+    "RGBA": "rgba",
+    "RGBa": "rgba",
+    "CMYK": "rgb24",
+    "YCbCr": "rgb24",
+    "I;16": "gray16le",
+    "I;16L": "gray16le",
+    "I;16B": "gray16le",
+}
+_WITH_ALPHA = {"gray": "ya8", "rgb24": "rgba"}
+_WITH_16_BITS = {"gray": "gray16le", "ya8": "ya16le", "rgb24": "rgb48le", "rgba": "rgba64le"}
+_UPRIGHT = {
+    1: (False, 0),
+    2: (True, 0),
+    3: (False, 180),
+    4: (True, 180),
+    5: (True, 270),
+    6: (False, 90),
+    7: (True, 90),
+    8: (False, 270),
+}
+"""EXIF orientation to: mirror left to right first, then turn by so many degrees clockwise."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class OpenStill:
+    """A still whose header is read and within the budget.
+
+    Attributes:
+        image: Its pixels are not decoded yet.
+        file: The open file, for whoever needs the bytes as they are.
+        stored_wh: Size before it is turned upright.
+        layout: Name in `core.picture.PIXEL_FORMATS` of what it decodes to.
+        turn: Mirror left to right first, then degrees clockwise to turn it upright.
+    """
+
+    image: ImageFile
+    file: BinaryIO
+    kind: MediaKind
+    format: StillFormat
+    stored_wh: tuple[int, int]
+    layout: str
+    exif: Exif
+    turn: tuple[bool, int]
+
+    @property
+    def size_wh(self) -> tuple[int, int]:
+        """Size of the upright picture."""
+        w, h = self.stored_wh
+        return (h, w) if self.turn[1] in (90, 270) else (w, h)
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether the file holds more pictures than the first."""
+        return bool(getattr(self.image, "is_animated", False))
+
+
+@contextmanager
+def open_still(path: Path, limits: MediaLimits) -> Iterator[OpenStill]:
+    """Open a still, or the first picture of an animation, and check its header.
+
+    Raises:
+        MediaNotFoundError: There is no such file.
+        EmptyMediaError: It has no bytes.
+        UnsupportedTypeError: It is no still, or one of a kind that cannot be decoded here.
+        BadDimensionsError: A side is under 2 pixels.
+        MediaTooLargeError: It is over the budget; nothing was decoded then.
+        TruncatedMediaError: Its header ends early.
+        DamagedMediaError: Its header makes no sense.
+    """
+    kind = sniff(path)
+    name, opener = _opener(kind)
+    with path.open("rb") as file:
+        _check_bytes(file, limits)
+        with pillow_errors(name):
+            if name == "webp":
+                _check_size(webp_size_wh(file), limits)
+            file.seek(0)
+            image = opener(file)
+        with image:
+            _check_size(image.size, limits)
+            yield _described(image, file, kind, name)
+
+
+def _opener(kind: MediaKind) -> _Opener:
+    if kind is MediaKind.HEIC:
+        raise UnsupportedTypeError(
+            "HEIC pictures cannot be read yet; export the photo as JPEG (on an iPhone: share it with "
+            "the option 'Most Compatible')"
+        )
+    found = _OPENERS.get(kind)
+    if found is None:
+        raise UnsupportedTypeError(f"got a {kind} file, wanted a still picture")
+    if kind is MediaKind.AVIF and not features.check("avif"):
+        raise UnsupportedTypeError(
+            "AVIF pictures cannot be read by this installation; save it as PNG"
+        )
+    return found
+
+
+def _check_bytes(file: BinaryIO, limits: MediaLimits) -> None:
+    """Some decoders take the whole file in before they look at it, so its length has a budget too."""
+    size = file.seek(0, 2)
+    most = limits.max_still_pixels * _BYTES_PER_PIXEL + _EXTRA_BYTES
+    if size > most:
+        raise MediaTooLargeError(f"the picture file has {size} bytes, at most {most} are allowed")
+
+
+def _check_size(size_wh: tuple[int, int], limits: MediaLimits) -> None:
+    if min(size_wh) < _MIN_SIDE_PX:
+        raise BadDimensionsError(
+            f"size: got {size_wh[0]} x {size_wh[1]} pixels, wanted at least {_MIN_SIDE_PX} a side"
+        )
+    limits.check_still(size_wh)
+
+
+def _described(
+    image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFormat
+) -> OpenStill:
+    with pillow_errors(name):
+        exif = _exif(image, file, name)
+        # Pillow turns a TIFF by itself, its `size` included.
+        orientation = 1 if name == "tiff" else orientation_of(exif)
+        layout = _layout(image, _bits(image, file, name))
+    return OpenStill(
+        image=image,
+        file=file,
+        kind=kind,
+        format=name,
+        stored_wh=image.size,
+        layout=layout,
+        exif=exif,
+        turn=_UPRIGHT[orientation],
+    )
+
+
+def _exif(image: ImageFile, file: BinaryIO, name: StillFormat) -> Exif:
+    if name == "tiff":
+        return image.getexif()
+    if name == "png":
+        found = (read_chunk(file, c) for c in png_chunks(file) if c.name == b"eXIf")
+        return parsed_exif(next(found, b""))
+    return parsed_exif(image.info.get("exif", b""))
+
+
+def _bits(image: ImageFile, file: BinaryIO, name: StillFormat) -> int:
+    """16 where the file has 16 bits a sample and we can keep them, else 8."""
+    if name == "png":
+        file.seek(24)
+        return 16 if file.read(1) == b"\x10" else 8
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        return 16 if set(image.tag_v2.get(258, (8,))) == {16} else 8
+    return 8
+
+
+def _layout(image: ImageFile, bits: int) -> str:
+    layout = _LAYOUTS.get(image.mode)
+    if layout is None:
+        raise UnsupportedTypeError(
+            f"pixels of type {image.mode} cannot be edited; save the picture with 8 or 16 bits a channel"
+        )
+    if image.mode == "CMYK":
+        return layout
+    if image.has_transparency_data:
+        layout = _WITH_ALPHA.get(layout, layout)
+    return _WITH_16_BITS.get(layout, layout) if bits == 16 else layout

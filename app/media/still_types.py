@@ -1,0 +1,57 @@
+"""A still in memory: its picture, and what else its file carried."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from app.core.picture import Picture
+from app.core.types import Notice
+
+StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif"]
+
+PngChunk = tuple[bytes, bytes]
+"""Type and content."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JpegCoding:
+    """How a JPEG was encoded, to do it the same way again.
+
+    Attributes:
+        tables: One quantization table of 64 numbers a component.
+        subsampling: Pillow's number: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0.
+        is_rgb: It keeps red, green and blue instead of luma and chroma.
+    """
+
+    tables: tuple[tuple[int, ...], ...]
+    subsampling: int
+    is_progressive: bool = False
+    is_rgb: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Still:
+    """One still picture.
+
+    Attributes:
+        picture: Upright, in the file's own layout and pixel values.
+        format: Of the file it was read from.
+        icc: The color profile that the pixel values are in.
+        exif: What of the EXIF may go on, with its `Exif` prefix; empty for none.
+        xmp: The file's XMP packet as it is: not cleaned, not to be trusted.
+        dpi: Horizontal and vertical resolution for print.
+        png_chunks: Color and resolution chunks of a PNG.
+        jpeg: How a JPEG was encoded.
+        is_lossless: The file keeps every pixel value.
+        notices: What could not be kept.
+    """
+
+    picture: Picture
+    format: StillFormat
+    icc: bytes | None = None
+    exif: bytes = b""
+    xmp: bytes | None = None
+    dpi: tuple[float, float] | None = None
+    png_chunks: tuple[PngChunk, ...] = ()
+    jpeg: JpegCoding | None = None
+    is_lossless: bool = True
+    notices: tuple[Notice, ...] = ()

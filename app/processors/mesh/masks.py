@@ -1,0 +1,98 @@
+"""How much of the drawn face is to be seen at each pixel.
+
+The mask falls to nothing *inside* the mesh's outline, by distance, so no rim of the texture's border can show and the jaw line,
+which is the target's, stays whole. Inside, three things thin it: texels the source's photos did not show, hair over the target's
+forehead, and hair over the source's. The eyeballs and the inside of an open mouth are the target's: gaze, blinks and teeth are
+acting, not identity.
+"""
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from app.processors.mesh import regions
+from app.processors.mesh.face_model import fill_inplace
+from app.processors.mesh.raster import FloatArray, IntArray
+
+_EDGE = 0.11
+"""Width of the edge in face sizes."""
+
+_HAIR_SOFT = 0.012
+_EYE_SOFT, _MOUTH_SOFT = 0.008, 0.012
+_MOUTH_OPENS = (0.06, 0.14)
+"""Gap between the lips over the width of the mouth: below it is closed, above it is open."""
+
+
+def edge_mask(ids: IntArray, face_px: float) -> FloatArray:
+    """0 at the outline of the drawn mesh, 1 well inside; `(h, w)` float32.
+
+    Args:
+        ids: `(h, w)` drawn triangles; the drawing keeps off the border.
+        face_px: Size of the face in pixels of the drawing.
+    """
+    depth = cv2.distanceTransform((ids >= 0).astype(np.uint8), cv2.DIST_L2, 3)
+    return _smooth(depth / np.float32(max(_EDGE * face_px, 1.0)))
+
+
+def bare_skin(likely: FloatArray, forehead: FloatArray, face_px: float) -> FloatArray:
+    """1 where the target's forehead is bare or below the brows, 0 under its hair.
+
+    Args:
+        likely: `(h, w)` likelihood of skin.
+        forehead: `(h, w)` 0 to 1, how surely a pixel lies above the brows.
+        face_px: Size of the face in pixels.
+    """
+    shrunk = cv2.erode(likely, np.ones((3, 3), np.uint8))
+    soft = cv2.GaussianBlur(shrunk, (0, 0), max(0.8, _HAIR_SOFT * face_px))
+    return 1 - forehead * (1 - soft)
+
+
+def eye_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> FloatArray:
+    """1 on the eyeballs, `(h, w)` float32; next to nothing when the lids are closed."""
+    return _filled(regions.EYES, points, size_wh, max(0.6, _EYE_SOFT * face_px))
+
+
+def mouth_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> FloatArray:
+    """1 inside an open mouth, `(h, w)` float32; 0 everywhere when it is closed."""
+    open_share = mouth_openness(points)
+    if open_share == 0:
+        return np.zeros(size_wh[::-1], np.float32)
+    soft_px = max(0.6, _MOUTH_SOFT * face_px)
+    return _filled((regions.LIPS_INNER,), points, size_wh, soft_px) * np.float32(open_share)
+
+
+def mouth_openness(points: FloatArray) -> float:
+    """0 closed to 1 open, continuous, so that a mouth does not snap open in a video."""
+    gap, width = (
+        float(np.linalg.norm(points[a, :2] - points[b, :2]))
+        for a, b in (regions.MOUTH_GAP, regions.MOUTH_CORNERS)
+    )
+    low, high = _MOUTH_OPENS
+    return float(np.clip((gap / max(width, 1e-3) - low) / (high - low), 0, 1))
+
+
+def skin_seeds(points: FloatArray, size_wh: tuple[int, int]) -> NDArray[np.bool_]:
+    """Pixels that are skin on almost every face."""
+    canvas = np.zeros(size_wh[::-1], np.uint8)
+    for patch in regions.SKIN_PATCHES:
+        hull = cv2.convexHull(points[list(patch), :2].astype(np.float32))
+        cv2.fillConvexPoly(canvas, np.rint(hull).astype(np.int32), (1,))
+    return canvas > 0
+
+
+def _filled(
+    contours: tuple[tuple[int, ...], ...],
+    points: FloatArray,
+    size_wh: tuple[int, int],
+    soft_px: float,
+) -> FloatArray:
+    canvas = np.zeros(size_wh[::-1], np.uint8)
+    for contour in contours:
+        fill_inplace(canvas, points[list(contour), :2])
+    return cv2.GaussianBlur(canvas, (0, 0), soft_px).astype(np.float32) / 255
+
+
+def _smooth(x: FloatArray) -> FloatArray:
+    """Third-degree step from 0 to 1: no kink at either end that the eye would find."""
+    x = np.clip(x, 0, 1)
+    return np.asarray(x * x * (3 - 2 * x), dtype=np.float32)

@@ -1,0 +1,69 @@
+"""Neither sharper nor smoother than the picture around it.
+
+A crisp studio face in a soft video looks pasted on, and so does a soft web photo in a crisp one. The texture is blurred when it is finer than
+the target. When it is coarser nothing can be won back; what it lacks is not features but the fine grain of skin and sensor,
+so the target's own is laid over it, on plain skin only, and only as much as is missing.
+"""
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from app.processors.mesh.raster import FloatArray
+
+_TOO_SHARP, _TOO_SOFT = 0.87, 1.1
+_GRAIN_SHARE = 0.006
+_MAX_GRAIN = 12.0
+_MIN_PIXELS = 50
+
+
+def match_sharpness(
+    texture: FloatArray, target: NDArray[np.uint8], skin: FloatArray, face_px: float
+) -> FloatArray:
+    """Bring a colored texture to the target's fineness.
+
+    Args:
+        texture: `(h, w, 3)` float32, 0 to 255.
+        target: `(h, w, 3)` uint8 RGB.
+        skin: `(h, w)` float32: how surely both show plain skin.
+        face_px: Size of the face in pixels.
+
+    Returns:
+        `(h, w, 3)` float32.
+    """
+    ratio = fineness_ratio(texture, target, skin)
+    if ratio < _TOO_SHARP:
+        return cv2.GaussianBlur(texture, (0, 0), _blur_px(ratio))
+    if ratio > _TOO_SOFT:
+        return texture + _grain(target, skin, ratio, face_px)[..., None]
+    return texture
+
+
+def fineness_ratio(texture: FloatArray, target: NDArray[np.uint8], skin: FloatArray) -> float:
+    """Fine structure of the target over that of the texture, on plain skin; 1 when there is too little skin to tell."""
+    where = (skin > 0.5).astype(np.uint8)
+    if cv2.countNonZero(where) < _MIN_PIXELS:
+        return 1.0
+    ours = _fineness(texture.clip(0, 255).astype(np.uint8), where)
+    return _fineness(target, where) / max(ours, 1e-3)
+
+
+def _fineness(rgb: NDArray[np.uint8], where: NDArray[np.uint8]) -> float:
+    luma = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+    bands = cv2.Laplacian(cv2.GaussianBlur(luma, (3, 3), 0.8), cv2.CV_16S)
+    return float(cv2.meanStdDev(bands, mask=where)[1][0, 0])
+
+
+def _blur_px(ratio: float) -> float:
+    """Radius that brings natural texture down by this ratio (fitted on portraits)."""
+    return float(np.clip(0.55 * (1 / max(ratio, 1e-3) - 0.4), 0.4, 2.5))
+
+
+def _grain(
+    target: NDArray[np.uint8], skin: FloatArray, ratio: float, face_px: float
+) -> FloatArray:
+    luma = cv2.cvtColor(target, cv2.COLOR_RGB2GRAY).astype(np.float32)
+    radius = float(np.clip(_GRAIN_SHARE * face_px, 0.8, 4.0))
+    fine = np.clip(luma - cv2.GaussianBlur(luma, (0, 0), radius), -_MAX_GRAIN, _MAX_GRAIN)
+    missing = np.float32(np.sqrt(1 - 1 / ratio**2))
+    return fine * skin * missing

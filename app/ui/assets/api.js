@@ -1,0 +1,53 @@
+// The HTTP API, as far as the page uses it. Addresses are relative: the page may live below any path.
+
+const root = new URL("api/v1/", document.baseURI);
+
+export class ApiError extends Error {
+  constructor(code, message = "") {
+    super(message);
+    this.code = code;
+  }
+}
+
+const lost = () => new ApiError("connection");
+
+export function address(path) {
+  return new URL(path, root).href;
+}
+
+function refusal(body) {
+  return new ApiError(body?.error?.code ?? "internal.unexpected", body?.error?.message);
+}
+
+async function ask(path, options = {}) {
+  const response = await fetch(address(path), options).catch(() => null);
+  if (!response) throw lost();
+  const body = response.status === 204 ? null : await response.json().catch(() => null);
+  if (!response.ok) throw refusal(body);
+  return body;
+}
+
+export function upload(file, onProgress) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const form = new FormData();
+    form.append("file", file, file.name);
+    request.responseType = "json";
+    request.upload.onprogress = (event) => onProgress(event.loaded / (event.total || 1));
+    request.onload = () => (request.status < 300 ? resolve(request.response) : reject(refusal(request.response)));
+    request.onerror = () => reject(lost());
+    request.open("POST", address("media"));
+    request.send(form);
+  });
+}
+
+export const forget = (mediaId) => ask(`media/${mediaId}`, { method: "DELETE" }).catch(() => null);
+export const media = (id) => ask(`media/${id}`);
+export const jobs = () => ask("jobs?limit=20");
+export const job = (id) => ask(`jobs/${id}`);
+export const cancel = (id) => ask(`jobs/${id}/cancel`, { method: "POST" });
+
+export const thumbnail = (mediaId) => address(`media/${mediaId}/thumbnail`);
+export const content = (mediaId) => address(`media/${mediaId}/content`);
+export const result = (jobId) => address(`jobs/${jobId}/result`);
+export const download = (jobId) => address(`jobs/${jobId}/result?download=1`);

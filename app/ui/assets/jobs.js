@@ -1,0 +1,70 @@
+// Recent jobs: they go on when the page is closed, and wait here until somebody comes back.
+
+import * as api from "./api.js";
+import { h, Part } from "./dom.js";
+import { knownMedia } from "./known.js";
+import { jobShare, jobState, progressBar, setProgress } from "./parts.js";
+import { showJob } from "./poll.js";
+import { isActive, state } from "./state.js";
+import { joined, t, time } from "./text.js";
+
+class Jobs extends Part {
+  get facts() {
+    return [state.jobId, state.jobs?.map((job) => [job.id, job.state, knownMedia(job.request.target)?.name])];
+  }
+
+  draw() {
+    if (!state.jobs?.length) return [h("p", { class: "fd-muted" }, state.jobs ? t("jobs.empty") : "\u00a0")];
+    return [h("ul", { class: "fd-jobs" }, state.jobs.map((job) => this.row(job)))];
+  }
+
+  row(job) {
+    const name = knownMedia(job.request.target)?.name ?? job.result?.name ?? "…";
+    const isShown = job.id === state.jobId;
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        {
+          type: "button",
+          class: `fd-job is-${job.state}`,
+          "aria-label": t("job.show", { name }),
+          "aria-current": isShown ? "true" : null,
+          onclick: () => show(job.id),
+        },
+        h("img", { class: "fd-thumb", src: api.thumbnail(job.request.target), alt: "", loading: "lazy" }),
+        h(
+          "span",
+          { class: "fd-job-text" },
+          h("span", { class: "fd-name" }, name),
+          h("span", { class: "fd-muted", "data-job": job.id }),
+          isActive(job) && progressBar(t("job.progress", { name })),
+        ),
+      ),
+    );
+  }
+
+  refresh() {
+    for (const job of state.jobs ?? []) {
+      const line = this.querySelector(`[data-job="${CSS.escape(job.id)}"]`);
+      if (!line) continue;
+      line.textContent = joined([jobState(job), jobTime(job)]);
+      if (isActive(job)) setProgress(line.nextElementSibling, jobShare(job));
+    }
+  }
+}
+
+function jobTime(job) {
+  const left = job.progress?.remaining_s;
+  if (job.state === "running") return left != null && t("job.left", { time: time(left) });
+  return job.started_at && job.finished_at && time((new Date(job.finished_at) - new Date(job.started_at)) / 1000);
+}
+
+function show(id) {
+  showJob(id);
+  const stage = document.getElementById("fd-center");
+  if (stage.getBoundingClientRect().top < 0 || stage.getBoundingClientRect().top > innerHeight / 2) stage.scrollIntoView();
+}
+
+customElements.define("fd-jobs", Jobs);

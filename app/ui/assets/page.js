@@ -1,0 +1,97 @@
+// Brings the page to life: our elements, the line under Start, and the four calls that Gradio makes.
+
+import "./jobs.js";
+import "./media.js";
+import "./stage.js";
+import { h, icon, Part } from "./dom.js";
+import { errorBox } from "./parts.js";
+import { refreshJobs, showJob, start } from "./poll.js";
+import { change, isActive, missing, state } from "./state.js";
+import { language, t } from "./text.js";
+
+class Header extends Part {
+  get facts() {
+    return [state.isOnline, state.jobs?.some(isActive)];
+  }
+
+  draw() {
+    const status = !state.isOnline ? "lost" : state.jobs?.some(isActive) ? "busy" : "connected";
+    return [
+      h("img", { class: "fd-logo", src: new URL("ui/favicon.svg", document.baseURI).href, alt: "" }),
+      h("h1", {}, "FaceDock"),
+      h("span", { class: "fd-tagline" }, t("app.tagline")),
+      h("span", { class: `fd-status is-${status}`, role: "status" }, h("i"), t(`status.${status}`)),
+    ];
+  }
+}
+
+// What is still needed, or what went wrong.
+class Note extends Part {
+  get facts() {
+    return [missing(), state.isStarting, state.isUrged, state.startError?.code, state.startError?.message, state.isOnline];
+  }
+
+  draw() {
+    if (!state.isOnline) return [line(t("error.connection"), true)];
+    if (state.startError) return [errorBox(state.startError, () => change({ startError: null }))];
+    if (state.isStarting) return [line(t("start.starting"))];
+    const needed = missing().map((name) => t(`start.missing.${name}`));
+    if (!needed.length) return [line(t("start.ready"))];
+    return [line(`${t("start.missing")} ${listed(needed)}`, state.isUrged)];
+  }
+}
+
+const line = (text, isUrgent = false) => h("p", { class: isUrgent ? "is-urgent" : "", role: "status" }, isUrgent && icon("alert"), text);
+const listed = (words) => new Intl.ListFormat(language, { type: "conjunction" }).format(words);
+
+customElements.define("fd-header", Header);
+customElements.define("fd-note", Note);
+
+const FIRST_FIELD = {
+  target: "fd-target input",
+  face: "fd-faces input",
+  consent: "#fd-consent input",
+  step: ".fd-tick input",
+};
+
+// Before Gradio hears of it: a Start that cannot work says what is missing, and leads there.
+document.addEventListener(
+  "click",
+  (event) => {
+    if (!event.target.closest?.("#fd-start")) return;
+    const needed = missing();
+    if (!needed.length && !state.isStarting && state.isOnline) {
+      change({ isStarting: true, isUrged: false, startError: null });
+      return;
+    }
+    event.stopImmediatePropagation();
+    event.preventDefault();
+    change({ isUrged: needed.length > 0 });
+    const field = document.querySelector(FIRST_FIELD[needed[0]] ?? null);
+    field?.focus({ preventScroll: true });
+    field?.closest(".fd-card")?.scrollIntoView({ block: "nearest" });
+  },
+  true,
+);
+
+window.facedock = {
+  // The values that go to the server: ids in place of the two hidden fields.
+  chosen: ([, , ...rest]) => [state.faces.map((face) => face.id).join(" "), state.target?.id ?? "", ...rest],
+
+  started(reply) {
+    if (!reply?.job) {
+      change({ isStarting: false, startError: reply?.error ?? { code: "internal.unexpected" } });
+      return;
+    }
+    change({ isStarting: false, startError: null });
+    showJob(reply.job);
+    refreshJobs();
+    document.getElementById("fd-center").scrollIntoView({ block: "nearest" });
+  },
+
+  consent: (basis) => change({ consent: basis, isUrged: false }),
+  steps: (ticks) => change({ hasStep: ticks.some(Boolean) }),
+};
+
+document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
+start();

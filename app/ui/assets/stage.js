@@ -1,0 +1,157 @@
+// The big card in the middle: what will be changed, how far it is, what became of it.
+
+import * as api from "./api.js";
+import { h, icon, Part } from "./dom.js";
+import { errorBox, jobShare, jobState, progressBar, setProgress } from "./parts.js";
+import { knownMedia } from "./known.js";
+import { showJob, refreshJobs } from "./poll.js";
+import { isActive, shownJob, state } from "./state.js";
+import { figure, joined, t, time } from "./text.js";
+
+class Stage extends Part {
+  get facts() {
+    const job = shownJob();
+    if (job) return [job.id, isActive(job) ? "active" : job.state, job.error?.code, knownMedia(job.request.target)?.id];
+    return [state.jobId && !state.jobs, state.target?.id];
+  }
+
+  draw() {
+    const job = shownJob();
+    if (!job) return state.target?.id ? this.preview(state.target.media) : this.empty();
+    if (isActive(job)) return this.running(job);
+    return job.state === "done" ? this.done(job) : this.ended(job);
+  }
+
+  empty() {
+    return [
+      viewport(h("div", { class: "fd-empty" }, icon("picture"), h("p", {}, t("stage.empty.title")), h("p", { class: "fd-muted" }, t("stage.empty.text")))),
+      strip(),
+    ];
+  }
+
+  preview(media) {
+    return [viewport(fitted(media, show(media, api.content(media.id), { title: media.name }))), strip()];
+  }
+
+  running(job) {
+    const media = knownMedia(job.request.target);
+    this.bar = progressBar(t("job.progress", { name: media?.name ?? "" }));
+    this.headline = h("p", { class: "fd-headline", role: "status" });
+    this.numbers = h("p", { class: "fd-muted fd-numbers" });
+    this.cancelButton = h("button", { type: "button", class: "fd-button", onclick: () => cancel(job.id) }, t("stage.cancel"));
+    const picture = h("img", { class: "fd-dim", src: api.thumbnail(job.request.target), alt: "" });
+    return [
+      viewport(media ? fitted(media, picture) : picture),
+      strip(h("div", { class: "fd-running" }, this.headline, this.numbers, this.bar), this.cancelButton),
+    ];
+  }
+
+  refresh() {
+    const job = shownJob();
+    if (!job || !isActive(job)) return;
+    const text = jobState(job);
+    // Written only when it changes: a status line is read out each time.
+    if (this.headline.textContent !== text) this.headline.textContent = text;
+    this.numbers.textContent = runningNumbers(job);
+    setProgress(this.bar, jobShare(job));
+    this.cancelButton.disabled = job.is_cancel_requested;
+  }
+
+  done(job) {
+    const media = knownMedia(job.request.target);
+    const address = api.result(job.id);
+    const shown = media?.kind === "video" ? show(media, address, { title: t("stage.result") }) : comparison(job, media);
+    return [
+      viewport(media ? fitted(media, shown) : shown),
+      strip(
+        h("div", {}, h("p", { class: "fd-headline", role: "status" }, icon("check"), swapped(job, media)), h("p", { class: "fd-muted" }, t("stage.label"))),
+        h("a", { class: "fd-button is-primary", href: api.download(job.id), download: job.result.name }, icon("download"), t("stage.download")),
+      ),
+      notices(job),
+    ];
+  }
+
+  ended(job) {
+    const media = knownMedia(job.request.target);
+    const picture = h("img", { class: "fd-dim", src: api.thumbnail(job.request.target), alt: "" });
+    const said = job.state === "canceled" ? h("p", { class: "fd-headline", role: "status" }, t("job.canceled")) : errorBox(job.error);
+    return [
+      viewport(media ? fitted(media, picture) : picture),
+      strip(said, h("button", { type: "button", class: "fd-button", onclick: () => showJob(null) }, t("stage.new"))),
+    ];
+  }
+}
+
+async function cancel(id) {
+  await api.cancel(id).catch(() => null);
+  refreshJobs();
+}
+
+function runningNumbers(job) {
+  const { frames_done: done, frames_total: total, fps, remaining_s: left } = job.progress ?? {};
+  if (!done || total === 1) return "\u00a0";
+  return joined([
+    total ? t("job.frames", { done: figure(done), total: figure(total) }) : t("job.frames.open", { done: figure(done) }),
+    fps && t("job.fps", { fps: figure(fps, 1) }),
+    left != null && t("job.left", { time: time(left) }),
+  ]);
+}
+
+function swapped(job, media) {
+  const { frames, frames_swapped: changed, faces_swapped: faces } = job.result;
+  if (media?.kind === "video" || frames > 1) {
+    return t("stage.swapped.video", { swapped: figure(changed), frames: figure(frames) });
+  }
+  return faces === 1 ? t("stage.swapped.still.one") : t("stage.swapped.still", { faces: figure(faces) });
+}
+
+function notices(job) {
+  if (!job.result.notices.length) return "";
+  return h("ul", { class: "fd-notices" }, job.result.notices.map((notice) => h("li", {}, notice.message)));
+}
+
+const viewport = (content) => h("div", { class: "fd-viewport" }, content);
+const strip = (...children) => h("div", { class: "fd-strip" }, ...children);
+
+// A box with the medium's own shape, as large as the viewport allows, so that nothing moves when the pixels arrive.
+function fitted(media, content) {
+  const [width, height] = media.info?.size_wh ?? [16, 9];
+  return h("div", { class: "fd-fitted", style: `--ratio: ${width / height}` }, content);
+}
+
+function show(media, address, { title }) {
+  if (media.kind === "video") {
+    return h("video", { src: address, controls: true, playsinline: true, preload: "metadata", title, poster: null });
+  }
+  return orThumbnail(h("img", { src: address, alt: title }), media.id);
+}
+
+// Some kinds of picture no browser shows; the server's small JPEG is better than a broken icon.
+function orThumbnail(image, mediaId) {
+  image.addEventListener("error", () => (image.src = api.thumbnail(mediaId)), { once: true });
+  return image;
+}
+
+// Two pictures over each other and a slider that says how much of each; the slider is a real one, for the keyboard.
+function comparison(job, media) {
+  const before = orThumbnail(h("img", { src: api.content(job.request.target), alt: t("stage.target") }), job.request.target);
+  const after = h("img", { class: "fd-after", src: api.result(job.id), alt: t("stage.result") });
+  after.addEventListener("error", () => box.replaceChildren(before, h("p", { class: "fd-badge" }, t("stage.unshowable"))));
+  const slider = h("input", {
+    type: "range", min: 0, max: 100, step: 0.5, value: 50, class: "fd-compare", "aria-label": t("stage.compare"),
+    oninput: () => box.style.setProperty("--split", `${slider.value}%`),
+  });
+  const box = h(
+    "div",
+    { class: "fd-comparison" },
+    before,
+    after,
+    h("span", { class: "fd-badge is-left" }, t("stage.target")),
+    h("span", { class: "fd-badge is-right" }, t("stage.result")),
+    h("span", { class: "fd-handle" }, icon("swap")),
+    slider,
+  );
+  return box;
+}
+
+customElements.define("fd-stage", Stage);
