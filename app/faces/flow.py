@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app.core.geometry import FloatArray, invert_affine
 from app.core.types import TrackId
-from app.faces.landmarks import face_width_px
+from app.faces.landmarks import face_size_px
 
 _MAX_RETURN_ERROR_PX = 1.0
 _PULL = 0.35
@@ -71,7 +71,7 @@ class Stabilizer:
         is_sure = np.linalg.norm(back - start, axis=1) < _MAX_RETURN_ERROR_PX
         flowed = now.landmarks.copy()
         flowed[is_sure, :2] = _moved(ahead, invert_affine(now.affine))[is_sure]
-        apart = np.linalg.norm(flowed - now.landmarks, axis=1) / face_width_px(now.landmarks)
+        apart = np.linalg.norm(flowed - now.landmarks, axis=1) / face_size_px(now.landmarks)
         pull = np.minimum(_PULL + _PULL_PER_WIDTH * apart, 1.0)[:, None]
         return np.asarray(flowed + pull * (now.landmarks - flowed), dtype=np.float32)
 

@@ -64,9 +64,7 @@ class CropRegion:
     def toward(self, other: "CropRegion", share: float) -> "CropRegion":
         """A region between this one (share 0) and another (share 1), turning the shorter way; beyond 1 it goes on."""
         turn = (other.roll_rad - self.roll_rad + np.pi) % (2 * np.pi) - np.pi
-        x, y = (
-            a + (b - a) * share for a, b in zip(self.center_xy, other.center_xy, strict=True)
-        )
+        x, y = (a + (b - a) * share for a, b in zip(self.center_xy, other.center_xy, strict=True))
         side = self.side_px * (other.side_px / self.side_px) ** share
         return CropRegion((x, y), side, self.roll_rad + turn * share)
 
@@ -93,13 +91,14 @@ class FaceLandmarker:
         crops = self.cut(items)
         return self.measure(crops, [region for _, region in items])
 
-    def locate_faces(self, items: Sequence[tuple[Picture, Face]]) -> Located:
-        """Measure freshly detected faces: once where the detector points, again where the first measure does."""
-        regions = [region_from_kps(face.bbox_xyxy, face.kps) for _, face in items]
+    def locate_faces(self, items: Sequence[tuple[Picture, Face]], *, passes: int = 2) -> Located:
+        """Measure freshly detected faces: first where the detector points, then where the measure before does."""
         pictures = [picture for picture, _ in items]
-        first, _ = self.locate(list(zip(pictures, regions, strict=True)))
-        again = [region_from_landmarks(points) for points in first]
-        return self.locate(list(zip(pictures, again, strict=True)))
+        regions = [region_from_kps(face.bbox_xyxy, face.kps) for _, face in items]
+        for _ in range(passes - 1):
+            landmarks, _ = self.locate(list(zip(pictures, regions, strict=True)))
+            regions = [region_from_landmarks(points) for points in landmarks]
+        return self.locate(list(zip(pictures, regions, strict=True)))
 
     def cut(self, items: Sequence[tuple[Picture, CropRegion]]) -> RgbImage:
         """The crops alone, `(n, 192, 192, 3)` uint8 RGB."""
@@ -176,9 +175,18 @@ def bbox_from_landmarks(landmarks: FloatArray) -> FloatArray:
     return np.concatenate([points.min(-2), points.max(-2)], axis=-1)
 
 
-def face_width_px(landmarks: FloatArray) -> float:
-    """Width of a measured face: the shorter side of its box with the eyes level would shrink with the yaw, so
-    the square root of the box's area, which turns and nods change little."""
+def face_from_landmarks(landmarks: FloatArray, det_score: float) -> Face:
+    """A face whose box and key points follow from its landmarks."""
+    return Face(
+        bbox_xyxy=bbox_from_landmarks(landmarks),
+        kps=kps_from_landmarks(landmarks),
+        det_score=det_score,
+        landmarks=landmarks,
+    )
+
+
+def face_size_px(landmarks: FloatArray) -> float:
+    """The size of a measured face: the root of its box's area, which turning and nodding change less than its width."""
     x0, y0, x1, y1 = bbox_from_landmarks(landmarks).tolist()
     return float(np.sqrt(max((x1 - x0) * (y1 - y0), 1.0)))
 

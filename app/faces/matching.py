@@ -41,7 +41,9 @@ def _assign(cost: NDArray[np.float64]) -> NDArray[np.intp]:
     """The column of each row of a square matrix; prices keep every reduced cost at zero or above."""
     side = len(cost)
     row_price, column_price = np.zeros(side), np.zeros(side + 1)
-    row_of = np.full(side + 1, -1)  # the last column is not real: the path to a new row starts there
+    row_of = np.full(
+        side + 1, -1
+    )  # the last column is not real: the path to a new row starts there
     for row in range(side):
         row_of[side] = row
         column, came_from = _grow_path_inplace(cost, row_of, row_price, column_price)

@@ -5,45 +5,32 @@ found there and once on all faces of all frames.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import cv2
 import numpy as np
 
-from app.core.geometry import FloatArray, bbox_iou
-from app.core.types import Face, Frame, RgbImage, TrackId, Window
+from app.core.geometry import FloatArray
+from app.core.types import Face, Frame, TrackId, Window
 from app.faces.detector import FaceDetector, in_reading_order
 from app.faces.flow import Stabilizer, View
 from app.faces.landmarks import (
     CropRegion,
     FaceLandmarker,
     Located,
-    bbox_from_landmarks,
-    kps_from_landmarks,
-    region_from_kps,
-    region_from_landmarks,
+    face_from_landmarks,
 )
+from app.faces.measuring import Measure, measure_slots
 from app.faces.recognizer import FaceRecognizer
 from app.faces.shots import CutFinder
-from app.faces.tracks import PRESENT, Candidate, Linker, Slot, region_cost, slot_of
+from app.faces.tracks import Candidate, Linker, MeasureRegions, Slot, slot_of
 
 _KEY_STEP = 4
-"""Every so many frames the detector looks; between them a face is looked for where it was before and after."""
-_OFF_CENTER = 0.12
-"""A face that lies so far off the middle of its crop is measured again (unit of `region_cost`)."""
-_SAME_FACE_IOU = 0.5
+"""Every so many frames the detector looks; between them a face is looked for between where it was and where it went."""
 
-
-@dataclass(slots=True, eq=False)
-class _Measure:
-    """What the mesh saw in one slot."""
-
-    slot: Slot
-    region: CropRegion
-    crop: RgbImage
-    landmarks: FloatArray
-    presence: float
+_Frames = Mapping[int, Frame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +39,7 @@ class _Shot:
 
     Attributes:
         numbers: Running numbers of its frames.
-        keys: Key frames; when the shot began before the window, the first is the last frame before the window.
+        keys: Key frames; where the shot began before the window, the first is the last frame before the window.
     """
 
     numbers: range
@@ -98,26 +85,97 @@ class FaceTracker:
             return window
         first, self._next_number = self._next_number, self._next_number + len(window)
         frames = dict(enumerate(self._cuts.mark(window), start=first))
-        measures = self._measured(frames, self._slots(frames))
-        faces = self._faces(frames, measures)
+        slots = self._slots(frames)
+        measures = measure_slots(self._landmarker, frames, slots)
+        faces = self._steadied(measures)
+        self._recognize(frames, measures, faces)
+        by_frame: dict[int, list[Face]] = defaultdict(list)
+        for measure, face in zip(measures, faces, strict=True):
+            embedding = self._embeddings.get(measure.slot.track_id)
+            by_frame[measure.slot.number].append(replace(face, embedding=embedding))
         return tuple(
-            replace(frame, faces=in_reading_order(faces[number]))
+            replace(frame, faces=in_reading_order(by_frame[number]))
             for number, frame in frames.items()
         )
 
-    def _slots(self, frames: dict[int, Frame]) -> list[Slot]:
-        """Link what is detected on key frames; where each track's face is to be measured."""
+    def _slots(self, frames: _Frames) -> list[Slot]:
+        """Link what key frames show; where each track's face is to be measured."""
         shots = _shots(frames)
-        candidates = self._candidates(frames, shots)
+        candidates = self._candidates(frames, [key for shot in shots for key in shot.keys])
         slots = []
         for shot in shots:
             if shot.is_new:
                 self._linker.begin_shot()
             for key in shot.keys:
                 if key in frames:
-                    self._linker.see(key, candidates[key], self._measure_in(frames[key]))
+                    self._linker.see(key, candidates[key], self._measure_of(frames[key]))
             tracks = self._linker.tracks
-            found = (slot_of(t, number, shot.keys) for number in shot.numbers for t in tracks)
-            slots += [slot for slot in found if slot is not None]
+            places = (slot_of(t, number, shot.keys) for number in shot.numbers for t in tracks)
+            slots += [slot for slot in places if slot is not None]
         self._linker.trim()
         return slots
+
+    def _candidates(self, frames: _Frames, keys: Sequence[int]) -> dict[int, list[Candidate]]:
+        """What the detector finds in key frames, measured."""
+        pictures = {key: frames[key].picture for key in keys if key in frames}
+        found = dict(zip(pictures, self._detector.detect(list(pictures.values())), strict=True))
+        pairs = [(key, face) for key, faces in found.items() for face in faces]
+        located = self._landmarker.locate_faces(
+            [(pictures[key], face) for key, face in pairs], passes=1
+        )
+        candidates: dict[int, list[Candidate]] = defaultdict(list)
+        for (key, face), landmarks, presence in zip(pairs, *located, strict=True):
+            candidates[key].append(Candidate(face, landmarks, float(presence)))
+        return candidates
+
+    def _measure_of(self, frame: Frame) -> MeasureRegions:
+        def measure(regions: Sequence[CropRegion]) -> Located:
+            return self._landmarker.locate([(frame.picture, region) for region in regions])
+
+        return measure
+
+    def _steadied(self, measures: Sequence[Measure]) -> list[Face]:
+        """One face a measure, its landmarks held by the flow."""
+        faces = []
+        for measure in measures:
+            slot = measure.slot
+            gray = np.asarray(cv2.cvtColor(measure.crop, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
+            view = View(slot.number, gray, measure.region.affine, measure.landmarks)
+            landmarks = self._stabilizer.steadied(slot.track_id, view)
+            face = face_from_landmarks(landmarks, slot.det_score)
+            faces.append(replace(face, track_id=slot.track_id))
+        self._stabilizer.forget_before(self._next_number - 1)
+        return faces
+
+    def _recognize(
+        self, frames: _Frames, measures: Sequence[Measure], faces: Sequence[Face]
+    ) -> None:
+        """Embed every track that is new in this window, where the detector is surest of it."""
+        if self._recognizer is None:
+            return
+        best: dict[TrackId, int] = {}
+        order = range(len(measures))
+        for index in sorted(
+            order, key=lambda i: (-measures[i].slot.det_score, measures[i].slot.place != "seen")
+        ):
+            best.setdefault(measures[index].slot.track_id, index)
+        new = {
+            track_id: index for track_id, index in best.items() if track_id not in self._embeddings
+        }
+        items = [
+            (frames[measures[index].slot.number].picture, faces[index]) for index in new.values()
+        ]
+        self._embeddings.update(zip(new, self._recognizer.embed(items), strict=True))
+
+
+def _shots(frames: _Frames) -> list[_Shot]:
+    """Cut a window at its shots and choose the key frames: the ends of each shot, and every few frames between."""
+    first, end = min(frames), max(frames) + 1
+    starts = [number for number, frame in frames.items() if frame.is_cut]
+    bounds = sorted({first, *starts, end})
+    shots = []
+    for begin, stop in pairwise(bounds):
+        is_new = frames[begin].is_cut
+        steps = range(begin if is_new else begin - 1, stop, _KEY_STEP)
+        shots.append(_Shot(range(begin, stop), tuple(sorted({*steps, stop - 1})), is_new))
+    return shots

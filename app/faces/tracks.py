@@ -12,7 +12,7 @@ from app.core.types import Face, TrackId
 from app.faces.landmarks import (
     CropRegion,
     Located,
-    face_width_px,
+    face_size_px,
     kps_from_landmarks,
     region_from_landmarks,
 )
@@ -51,7 +51,7 @@ class Candidate:
     def disagreement(self) -> float:
         """How far the mesh's key points lie from the detector's, in face widths."""
         apart = np.linalg.norm(kps_from_landmarks(self.landmarks) - self.face.kps, axis=1)
-        return float(apart.mean()) / face_width_px(self.landmarks)
+        return float(apart.mean()) / face_size_px(self.landmarks)
 
     @property
     def may_begin_track(self) -> bool:
@@ -122,8 +122,8 @@ def _beyond(nearest: Sequence[Sighting], number: int) -> CropRegion:
     return replace(here.region, center_xy=(x, y))
 
 
-Measure = Callable[[int, Sequence[CropRegion]], Located]
-"""Measures regions of the frame with a given number."""
+MeasureRegions = Callable[[Sequence[CropRegion]], Located]
+"""Measures regions of one frame."""
 
 
 class Linker:
@@ -149,13 +149,13 @@ class Linker:
         for track in self._tracks:
             del track.sightings[:-2]
 
-    def see(self, number: int, candidates: Sequence[Candidate], measure: Measure) -> None:
+    def see(self, number: int, candidates: Sequence[Candidate], measure: MeasureRegions) -> None:
         """Take in the next key frame.
 
         Args:
             number: Its running number.
             candidates: What was detected in it.
-            measure: Asked at most once, for the tracks that the detector lost.
+            measure: Measures regions of this frame; asked at most once, for the tracks that the detector lost.
         """
         live = [track for track in self._tracks if number - track.last.number <= _MAX_GAP]
         taken = _link(live, number, candidates)
@@ -165,13 +165,13 @@ class Linker:
             if index not in taken and candidate.may_begin_track:
                 self._begin(number, candidate)
 
-    def _coast(self, lost: Sequence[Track], number: int, measure: Measure) -> None:
+    def _coast(self, lost: Sequence[Track], number: int, measure: MeasureRegions) -> None:
         """Look for lost faces where they should be: a head in profile is often seen by the mesh alone."""
         followed = [track for track in lost if number - track.last.detected <= _MAX_COAST]
         if not followed:
             return
         expected = [track.predicted(number) for track in followed]
-        rows = zip(followed, expected, *measure(number, expected), strict=True)
+        rows = zip(followed, expected, *measure(expected), strict=True)
         for track, region, landmarks, presence in rows:
             found = region_from_landmarks(landmarks)
             is_there = presence >= PRESENT and region_cost(region, found) < _MAX_DRIFT

@@ -10,6 +10,7 @@ from pathlib import Path
 from app.core.errors import (
     AppError,
     ConversionError,
+    MissingModelError,
     ModelError,
     ModelIntegrityError,
     StorageFullError,
@@ -55,15 +56,46 @@ class Installer:
         self._fetcher = fetcher or Fetcher(self._store)
         self._build = build
 
+    def resolve(self, names: Iterable[str]) -> tuple[ModelId, ...]:
+        """Turn ids and the names of bundles, `embedded` or `optional`, into ids; see `Manifest.resolve`."""
+        return self._manifest.resolve(names)
+
     def status(self, model_id: ModelId) -> ModelStatus:
         """How a model stands; see `Inventory.status`."""
         return self._inventory.status(model_id)
 
-    def verify(self, ids: Iterable[ModelId]) -> tuple[ModelStatus, ...]:
-        """Hash installed files in full; see `Inventory.verify`."""
-        return self._inventory.verify(ids)
+    def statuses(self) -> tuple[ModelStatus, ...]:
+        """All models of the manifest, in its order."""
+        return self._inventory.statuses()
 
-    def pull(self, ids: Iterable[ModelId], on_progress: OnProgress = ignore_progress) -> None:
+    def verify(self, ids: Iterable[ModelId] | None = None) -> tuple[ModelId, ...]:
+        """Compare installed files with the manifest, byte for byte.
+
+        Args:
+            ids: Models to compare; all that have a file without it.
+
+        Returns:
+            The models that are right, in the order asked for.
+
+        Raises:
+            UnknownModelError: No entry has one of the ids.
+            MissingModelError: One of the ids is not installed.
+            ModelIntegrityError: Files are not the pinned ones; names them all.
+        """
+        wanted = self._present() if ids is None else list(ids)
+        found = [self._inventory.examine(model_id) for model_id in wanted]
+        if missing := [item.spec.id for item in found if item.state == "missing"]:
+            names = " ".join(missing)
+            raise MissingModelError(
+                f"not installed: {names}; run `python -m app models pull {names}`"
+            )
+        if damaged := [item for item in found if item.state == "damaged"]:
+            raise ModelIntegrityError("; ".join(f"{i.spec.file}: {i.detail}" for i in damaged))
+        return tuple(wanted)
+
+    def pull(
+        self, ids: Iterable[ModelId], on_progress: OnProgress = ignore_progress
+    ) -> tuple[ModelId, ...]:
         """Install what is missing or damaged; without network when nothing is.
 
         Two processes may pull at once: the second waits, and then has nothing left to do. A failure of one
@@ -71,21 +103,29 @@ class Installer:
 
         Args:
             ids: Models to install.
-            on_progress: Called about twenty times a second.
+            on_progress: Called whenever there is something new to tell.
+
+        Returns:
+            The models that this call installed.
 
         Raises:
             UnknownModelError: No entry has one of the ids.
             DownloadError: A source could not be fetched; what was fetched is kept for the next try.
-            ModelIntegrityError: A source or a rewritten file is not the pinned one.
+            ModelIntegrityError: A source is not the pinned one.
             ConversionError: A rewrite or its proof failed; that model is not installed.
             StorageFullError: The disk is full.
             UnwritableOutputError: The models folder is closed to us.
         """
-        specs = [self._manifest.get(model_id) for model_id in ids]
+        specs = [self._manifest.get(model_id) for model_id in dict.fromkeys(ids)]
         if not self._missing(specs):
-            return
+            return ()
         with _storage_errors(), self._locked(on_progress):
-            self._install_all(self._missing(specs), on_progress)
+            missing = self._missing(specs)
+            self._install_all(missing, on_progress)
+        return tuple(spec.id for spec in missing)
+
+    def _present(self) -> list[ModelId]:
+        return [item.spec.id for item in self.statuses() if item.state != "missing"]
 
     def _missing(self, specs: Iterable[ModelSpec]) -> list[ModelSpec]:
         return [spec for spec in specs if not self._inventory.status(spec.id).is_installed]
@@ -133,9 +173,10 @@ class Installer:
         """Be the only process that installs here; the kernel frees the lock of a process that dies."""
         self._models_dir.mkdir(parents=True, exist_ok=True)
         with (self._models_dir / ".lock").open("ab") as lock:
-            while not _try_lock(lock.fileno()):
+            if not _try_lock(lock.fileno()):
                 on_progress(PullProgress(phase="wait"))
-                time.sleep(_LOCK_POLL_S)
+                while not _try_lock(lock.fileno()):
+                    time.sleep(_LOCK_POLL_S)
             yield
 
 

@@ -1,7 +1,6 @@
 """What is installed, by the manifest and the models folder; needs neither network nor runtime."""
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,13 @@ class ModelStatus:
     """How one model stands.
 
     Attributes:
+        spec: The manifest's entry.
         state: `damaged` is a file that is not the pinned one, be it broken or of another release.
         bytes: On disk; 0 when missing.
         detail: What is wrong and what to do; empty when installed.
     """
 
-    id: ModelId
+    spec: ModelSpec
     state: ModelState
     bytes: int
     detail: str = ""
@@ -35,12 +35,28 @@ class ModelStatus:
         """Whether the model can be opened."""
         return self.state == "installed"
 
+    def to_json(self) -> dict[str, str | int]:
+        """Plain JSON values, with what a person must know of the licence."""
+        return {
+            "id": self.spec.id,
+            "title": self.spec.title,
+            "task": self.spec.task,
+            "bundle": self.spec.bundle,
+            "file": self.spec.file,
+            "bytes": self.spec.bytes,
+            "license": self.spec.license.spdx,
+            "commercial_use": self.spec.license.commercial,
+            "origin": self.spec.license.origin,
+            "state": self.state,
+            "detail": self.detail,
+        }
+
 
 class Inventory:
     """Looks at the models folder.
 
     Hashing every file at every start would cost a second. After a full look a receipt keeps the file's size and
-    time of change, and as long as both are the same, the receipt is believed. `verify` believes nothing, and
+    time of change, and as long as both are the same, the receipt is believed. `examine` believes nothing, and
     neither do sessions: they compare the bytes that they load.
     """
 
@@ -61,14 +77,13 @@ class Inventory:
         """All models of the manifest, in its order."""
         return tuple(self.status(spec.id) for spec in self._manifest.models)
 
-    def verify(self, ids: Iterable[ModelId]) -> tuple[ModelStatus, ...]:
-        """Hash the files of these models in full, about 1 GB a second.
+    def examine(self, model_id: ModelId) -> ModelStatus:
+        """How a model stands, by a hash of its whole file, about 1 GB a second.
 
         Raises:
-            UnknownModelError: No entry has one of the ids.
+            UnknownModelError: No entry has this id.
         """
-        specs = [self._manifest.get(model_id) for model_id in ids]
-        return tuple(self._look(spec, trusts_receipt=False) for spec in specs)
+        return self._look(self._manifest.get(model_id), trusts_receipt=False)
 
     def keep_receipt(self, spec: ModelSpec) -> None:
         """Note that the installed file was compared with the manifest; harmless where nothing can be written."""
@@ -111,4 +126,4 @@ class Inventory:
 
 def _status(spec: ModelSpec, state: ModelState, size: int, why: str = "") -> ModelStatus:
     detail = f"{why}; run `python -m app models pull {spec.id}`" if why else ""
-    return ModelStatus(id=spec.id, state=state, bytes=size, detail=detail)
+    return ModelStatus(spec=spec, state=state, bytes=size, detail=detail)

@@ -1,6 +1,7 @@
 """Reads `models/manifest.toml`, the list of every network that FaceDock knows."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, Self
 
@@ -61,3 +62,20 @@ class Manifest(BaseModel):
     def bundle(self, name: Literal["embedded", "optional"]) -> tuple[ModelSpec, ...]:
         """All models of a bundle."""
         return tuple(spec for spec in self.models if spec.bundle == name)
+
+    def resolve(self, names: Iterable[str]) -> tuple[ModelId, ...]:
+        """Turn ids and names of bundles into ids, each once, in the order given.
+
+        Args:
+            names: Ids, `embedded` or `optional`.
+
+        Raises:
+            UnknownModelError: A name is neither.
+        """
+        ids: list[ModelId] = []
+        for name in names:
+            if name in ("embedded", "optional"):
+                ids += [spec.id for spec in self.models if spec.bundle == name]
+            else:
+                ids.append(self.get(ModelId(name)).id)
+        return tuple(dict.fromkeys(ids))

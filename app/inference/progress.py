@@ -24,6 +24,15 @@ class PullProgress:
     bytes_done: int = 0
     bytes_total: int | None = None
 
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.phase == "wait":
+            return "waiting for another process that installs models"
+        if self.phase != "download":
+            return {"convert": "converting", "done": "installed"}[self.phase] + f" {self.what}"
+        total = f" of {self.bytes_total / 1e6:.1f}" if self.bytes_total else ""
+        return f"downloading {self.what}: {self.bytes_done / 1e6:.1f}{total} MB"
+
 
 OnProgress = Callable[[PullProgress], None]
 

@@ -248,8 +248,8 @@ class MediaLibrary:
         item = MediaItem(
             id=media_id,
             name=name,
-            kind=probed.kind,
-            container=probed.container,
+            kind=str(probed.kind),
+            container=str(probed.container),
             bytes=upload.received_bytes,
             sha256=upload.sha256,
             info=probed.to_json(),

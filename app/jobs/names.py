@@ -20,7 +20,10 @@ _MEDIA_TYPES = {
     ".jpeg": "image/jpeg",
     ".png": "image/png",
     ".webp": "image/webp",
+    ".jpe": "image/jpeg",
+    ".jfif": "image/jpeg",
     ".gif": "image/gif",
+    ".apng": "image/apng",
     ".bmp": "image/bmp",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
@@ -30,25 +33,32 @@ _MEDIA_TYPES = {
     ".mp4": "video/mp4",
     ".m4v": "video/x-m4v",
     ".mov": "video/quicktime",
+    ".qt": "video/quicktime",
+    ".3gp": "video/3gpp",
     ".mkv": "video/x-matroska",
     ".webm": "video/webm",
     ".avi": "video/x-msvideo",
     ".ts": "video/mp2t",
+    ".m2ts": "video/mp2t",
+    ".mts": "video/mp2t",
 }
 
+# By the names of `app.media.sniff.MediaKind`; the first ending is the usual one.
 _SUFFIXES = {
     "jpeg": (".jpg", ".jpeg", ".jpe", ".jfif"),
-    "png": (".png", ".apng"),
+    "png": (".png",),
+    "apng": (".png", ".apng"),
     "webp": (".webp",),
+    "animated-webp": (".webp",),
     "gif": (".gif",),
     "bmp": (".bmp",),
     "tiff": (".tif", ".tiff"),
     "avif": (".avif",),
-    "heif": (".heic", ".heif"),
+    "heic": (".heic", ".heif"),
     "mp4": (".mp4", ".m4v"),
     "mov": (".mov", ".qt"),
+    "3gp": (".3gp",),
     "matroska": (".mkv",),
-    "mkv": (".mkv",),
     "webm": (".webm",),
     "avi": (".avi",),
     "mpegts": (".ts", ".m2ts", ".mts"),
@@ -93,11 +103,11 @@ def suffix_for(container: str, name: str) -> str:
     """The ending a file of this container should have: the name's own where it fits.
 
     Args:
-        container: As the probe calls it; the first part of a list such as `mov,mp4,m4a`.
+        container: As the probe calls it.
         name: The display name.
     """
     own = PurePosixPath(name).suffix.lower()
-    known = _SUFFIXES.get(container.lower().split(",")[0])
+    known = _SUFFIXES.get(container)
     if known is None:
         return own
     return own if own in known else known[0]

@@ -27,7 +27,7 @@ AIGC_TAG = "AIGC"
 SOURCE_TYPE_TAG = "DigitalSourceType"
 
 _VALUE = re.compile(r"[!#-\[\]-~]+")
-"""Printable ASCII without space, quotation mark and backslash: no reader has to unescape it (GB 45438-2025, annex E)."""
+"""Printable ASCII without space, quotation mark and backslash: no reader has to unescape it (GB 45438-2025, E)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,8 +87,8 @@ def still_xmp(label: Label, inherited: bytes | None) -> bytes:
 def finish_video(path: Path) -> None:
     """Add to a finished video file what its muxer cannot write.
 
-    Readers that know IPTC look for XMP, which mp4 and mov keep in a box of its own. The box holds the IPTC property only:
-    the one `AIGC` field of the file is the container's tag. Other containers stay as they are.
+    Readers that know IPTC look for XMP, which mp4 and mov keep in a box of its own. The box holds the IPTC property
+    only: the one `AIGC` field of the file is the container's tag. Other containers stay as they are.
 
     Args:
         path: A complete file, labeled with `video_metadata`; it grows in place.

@@ -6,7 +6,7 @@ a DOCTYPE (the door of entity expansion and of outside references) and deep nest
 
 from collections.abc import Iterator
 from typing import NoReturn
-from xml.dom.minidom import Attr, Document, Element, Node, parseString
+from xml.dom.minidom import Attr, Document, Element, Text, parseString
 from xml.parsers import expat
 
 from app.core.errors import LabelError
@@ -157,8 +157,7 @@ def _text(element: Element) -> str:
     resource = element.getAttributeNS(_RDF_NS, "resource")
     if resource:
         return str(resource)
-    texts = (Node.TEXT_NODE, Node.CDATA_SECTION_NODE)
-    return "".join(node.data for node in element.childNodes if node.nodeType in texts).strip()
+    return "".join(node.data for node in element.childNodes if isinstance(node, Text)).strip()
 
 
 def _is_dropped(node: Attr | Element) -> bool:

@@ -3,14 +3,15 @@
 Sources: ISO/IEC 14496-12 (boxes), QuickTime File Format (metadata keys), XMP specification part 3 (the `uuid`).
 """
 
-import errno
 import os
 import struct
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from app.core.errors import DamagedMediaError, OutputError, StorageFullError
+from app.core.errors import DamagedMediaError
+from app.media.storage import storage_errors
 
 XMP_UUID = bytes.fromhex("BE7ACFCB97A942E89C71999491E3AFAC")
 
@@ -62,7 +63,7 @@ def append_xmp_box(path: Path, packet: bytes) -> None:
         OutputError: The file cannot be written.
     """
     box = struct.pack(">I4s", 24 + len(packet), b"uuid") + XMP_UUID + packet
-    with path.open("r+b") as file:
+    with storage_errors(), path.open("r+b") as file:
         length = file.seek(0, os.SEEK_END)
         _check_can_grow(file, length)
         try:
@@ -70,10 +71,9 @@ def append_xmp_box(path: Path, packet: bytes) -> None:
             file.write(box)
             file.flush()
             os.fsync(file.fileno())
-        except OSError as error:
-            file.truncate(length)
-            kind = StorageFullError if error.errno == errno.ENOSPC else OutputError
-            raise kind(f"the label could not be written: {error.strerror}") from error
+        except OSError:
+            os.truncate(path, length)
+            raise
 
 
 def xmp_boxes(path: Path) -> tuple[bytes, ...]:
@@ -108,13 +108,15 @@ def metadata_values(path: Path, key: str) -> tuple[str, ...]:
 
 
 def _check_can_grow(file: BinaryIO, length: int) -> None:
-    last = None
-    for last in boxes(file, 0, length):
-        pass
+    last = next(iter(deque(boxes(file, 0, length), maxlen=1)), None)
     if last is None or last.end != length:
-        raise DamagedMediaError("the file's boxes do not end where the file ends; it was cut or damaged")
+        raise DamagedMediaError(
+            "the file's boxes do not end where the file ends; it was cut or damaged"
+        )
     if _is_open_ended(file, last):
-        raise DamagedMediaError("the last box has no length of its own; nothing can be appended to it")
+        raise DamagedMediaError(
+            "the last box has no length of its own; nothing can be appended to it"
+        )
 
 
 def _is_open_ended(file: BinaryIO, last: Box) -> bool:

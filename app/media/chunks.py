@@ -41,7 +41,9 @@ def jpeg_segments(file: BinaryIO) -> Iterator[Chunk]:
         if len(head) < 4:
             raise TruncatedMediaError("the JPEG ends before its picture begins; copy it again")
         if head[0] != 0xFF:
-            raise DamagedMediaError(f"byte {at}: no JPEG marker where one is due; the file is damaged")
+            raise DamagedMediaError(
+                f"byte {at}: no JPEG marker where one is due; the file is damaged"
+            )
         marker = head[1]
         if marker == 0xFF:
             at += 1
@@ -111,7 +113,9 @@ def webp_size_wh(file: BinaryIO) -> tuple[int, int]:
     if first.name == b"VP8L":
         packed = int.from_bytes(head[1:5], "little")
         return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
-    return int.from_bytes(head[6:8], "little") & 0x3FFF, int.from_bytes(head[8:10], "little") & 0x3FFF
+    return int.from_bytes(head[6:8], "little") & 0x3FFF, int.from_bytes(
+        head[8:10], "little"
+    ) & 0x3FFF
 
 
 def _uint24(data: bytes) -> int:

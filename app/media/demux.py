@@ -158,7 +158,7 @@ def codec_name(stream: Stream) -> str:
     return (stream.name or "") if context is None else str(context.codec.canonical_name)
 
 
-def packets(container: InputContainer, *streams: Stream) -> Iterator[Packet[Stream]]:
+def packets(container: InputContainer, *streams: Stream) -> Iterator["Packet[Stream]"]:
     """The packets of some streams in the file's order, over damaged places; no empty ones.
 
     Raises:

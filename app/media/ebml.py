@@ -69,7 +69,9 @@ def _vint(head: bytes, at: int, *, keep_marker: bool) -> tuple[int, int]:
     """A variable-length integer and its length in bytes."""
     length = 9 - head[0].bit_length() if head else 9
     if length > len(head):
-        raise DamagedMediaError(f"element at byte {at}: its length is malformed; the file is damaged")
+        raise DamagedMediaError(
+            f"element at byte {at}: its length is malformed; the file is damaged"
+        )
     value = int.from_bytes(head[:length], "big")
     return (value if keep_marker else value ^ (1 << 7 * length)), length
 

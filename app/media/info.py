@@ -54,6 +54,7 @@ class MediaInfo:
         time_base: Unit of the video's time stamps in seconds.
         pixel_aspect: Width of a pixel over its height, in the upright picture.
         video_index: Index of the video stream among `streams`.
+        missing_frames: How many of `frames` lie beyond the end of a file that was cut off.
         clock_offset_s: What the reader takes off all time stamps; not 0 only for broadcast clocks.
     """
 
@@ -76,6 +77,7 @@ class MediaInfo:
     streams: tuple[StreamInfo, ...] = ()
     video_index: int = 0
     clock_offset_s: Fraction = Fraction(0)
+    missing_frames: int = 0
 
     @property
     def frames_estimate(self) -> int | None:
@@ -97,6 +99,7 @@ class MediaInfo:
             "size_wh": list(self.size_wh),
             "rate": _ratio(self.rate),
             "frames": self.frames,
+            "missing_frames": self.missing_frames,
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
             "codec": self.codec,
             "pixel_format": self.pixel_format,

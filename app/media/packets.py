@@ -66,7 +66,9 @@ def _png(file: BinaryIO) -> Iterator[bytes]:
         if payload.startswith(_PNG_XMP):
             is_compressed, rest = payload[len(_PNG_XMP)], payload[len(_PNG_XMP) + 2 :]
             text = rest.split(b"\0", 2)[-1]
-            yield zlib.decompressobj().decompress(text, _MAX_PACKET_BYTES) if is_compressed else text
+            yield (
+                zlib.decompressobj().decompress(text, _MAX_PACKET_BYTES) if is_compressed else text
+            )
 
 
 def _webp(file: BinaryIO) -> Iterator[bytes]:

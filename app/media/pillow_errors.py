@@ -25,7 +25,7 @@ _FAILURES = (
     zlib.error,
     cv2.error,
 )
-"""What Pillow's plug-ins let through for hostile bytes. A warning is here for programs that turn warnings into errors."""
+"""What Pillow's plug-ins let through for hostile bytes; warnings are here for programs that turn them into errors."""
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, get_args
@@ -21,6 +22,7 @@ from app.media.demux import (
     indexed_frames,
     is_cover,
     main_video,
+    missing_samples,
     opened,
     packets,
     video_decoder,
@@ -54,8 +56,10 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
         limits.check_streams(len(container.streams))
         stream = main_video(container)
         limits.check_length(_duration_s(container), stream.frames or None)
-        frame, frames = _first_frame(container, stream, limits, path.stat().st_size)
-        return _video_info(kind, container, frame, frames)
+        file_bytes = path.stat().st_size
+        frame, frames = _first_frame(container, stream, limits, file_bytes)
+        info = _video_info(kind, container, frame, frames)
+        return replace(info, missing_frames=missing_samples(stream, file_bytes))
 
 
 def _duration_s(container: InputContainer) -> float | None:
@@ -84,7 +88,7 @@ def _first_frame(
     return first, count if wants_count else frames
 
 
-def _decoded(decoder: VideoCodecContext, packet: Packet[Stream] | None) -> Iterator[VideoFrame]:
+def _decoded(decoder: VideoCodecContext, packet: "Packet[Stream] | None") -> Iterator[VideoFrame]:
     try:
         yield from decoder.decode(packet)
     except av.FFmpegError:

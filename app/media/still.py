@@ -54,8 +54,8 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
             pixel_format=layout.name,
             bits=layout.bits,
             has_alpha=layout.has_alpha,
-            rotation_deg=still.turn[1],
-            is_mirrored=still.turn[0],
+            rotation_deg=still.orientation.rotation_deg,
+            is_mirrored=still.orientation.is_mirrored,
             codec=still.format,
         )
 
@@ -63,7 +63,7 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
 def read_still(path: Path, limits: MediaLimits) -> Still:
     """Read a still, or the first picture of an animation or of several pages.
 
-    Grey, alpha and 16 bits stay what they are; a palette becomes RGB (with alpha where it has some), and inks become RGB,
+    Grey, alpha and 16 bits stay what they are; a palette becomes RGB, with alpha where it has some; inks become RGB,
     which a notice tells. Other pages, text chunks, thumbnails and everything private are not taken over.
 
     Raises:
@@ -136,7 +136,11 @@ def output_format(output: Path, input_format: StillFormat) -> StillFormat:
     return found
 
 
-_EXIF_DROPPED = Notice("still.exif_dropped", "the EXIF data are damaged or too long and were left out")
+_FULL_CHROMA = 0
+_HALF_WIDTH_CHROMA = 1
+_EXIF_DROPPED = Notice(
+    "still.exif_dropped", "the EXIF data are damaged or too long and were left out"
+)
 
 
 def _dpi(still: OpenStill) -> tuple[float, float] | None:
@@ -145,7 +149,7 @@ def _dpi(still: OpenStill) -> tuple[float, float] | None:
         return None
     x, y = float(dpi[0]), float(dpi[1])
     is_usable = 1 <= x <= 65_535 and 1 <= y <= 65_535
-    return ((y, x) if still.turn[1] in (90, 270) else (x, y)) if is_usable else None
+    return ((y, x) if still.orientation.is_transposed else (x, y)) if is_usable else None
 
 
 def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
@@ -154,18 +158,30 @@ def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
     if not isinstance(image, JpegImagePlugin.JpegImageFile) or image.mode not in ("L", "RGB"):
         return None
     tables = tuple(
-        tuple(image.quantization[layer[3]]) for layer in image.layer if layer[3] in image.quantization
+        tuple(image.quantization[layer[3]])
+        for layer in image.layer
+        if layer[3] in image.quantization
     )
     if len(tables) != len(image.layer):
         return None
+    if tables[1:2] == tables[2:3]:
+        tables = tables[:2]
     sampling = JpegImagePlugin.get_sampling(image)
+    if still.orientation.is_transposed:
+        tables = tuple(_transposed(table) for table in tables)
+        sampling = _FULL_CHROMA if sampling == _HALF_WIDTH_CHROMA else sampling
     return JpegCoding(
         tables=tables,
         # Pillow cannot write the rarer samplings; full chroma loses nothing against them.
-        subsampling=max(sampling, 0),
+        subsampling=max(sampling, _FULL_CHROMA),
         is_progressive=bool(image.info.get("progressive")),
         is_rgb=image.mode == "RGB" and image.info.get("adobe_transform") == 0,
     )
+
+
+def _transposed(table: tuple[int, ...]) -> tuple[int, ...]:
+    """A quantization table for a picture whose rows have become columns."""
+    return tuple(table[8 * x + y] for y in range(8) for x in range(8))
 
 
 def _is_lossless(still: OpenStill) -> bool:

@@ -2,15 +2,16 @@
 
 import io
 from dataclasses import dataclass
+from typing import cast
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from app.core.errors import DamagedMediaError
 from app.core.picture import PIXEL_FORMATS, Picture, Plane
 from app.core.types import Notice
+from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
 from app.media.still_open import OpenStill
 
@@ -49,8 +50,8 @@ def decode_still(still: OpenStill) -> DecodedStill:
             planes = _deep_planes(still)
         else:
             planes = _planes(still.image, still.layout)
-    upright = tuple(_turned(plane, still.turn) for plane in planes)
-    picture = Picture(upright, PIXEL_FORMATS[still.layout])
+        stored = Picture(planes, PIXEL_FORMATS[still.layout])
+    picture = upright(stored, still.orientation)
     return DecodedStill(picture=picture, icc=icc, notices=tuple(notices))
 
 
@@ -58,7 +59,9 @@ def _notices(still: OpenStill) -> list[Notice]:
     notices = []
     if still.is_one_of_many:
         notices.append(
-            Notice("still.first_picture_only", "the file holds several pictures; the first one is used")
+            Notice(
+                "still.first_picture_only", "the file holds several pictures; the first one is used"
+            )
         )
     if still.image.mode == "CMYK":
         notices.append(Notice("still.cmyk_converted", "the CMYK picture was converted to RGB"))
@@ -90,7 +93,9 @@ def _planes(image: Image.Image, layout: str) -> tuple[Plane, ...]:
     pixels = np.asarray(image if image.mode == mode else image.convert(mode))
     if layout == "gray16le":
         return (pixels.astype(np.uint16, copy=False),)
-    return (pixels[..., 0], pixels[..., 1]) if layout == "ya8" else (pixels,)
+    if layout == "ya8":
+        return _channel(pixels, 0), _channel(pixels, 1)
+    return (pixels,)
 
 
 def _deep_planes(still: OpenStill) -> tuple[Plane, ...]:
@@ -102,19 +107,16 @@ def _deep_planes(still: OpenStill) -> tuple[Plane, ...]:
         raise DamagedMediaError(
             f"the 16-bit {still.format} picture cannot be decoded; save it anew as PNG"
         )
-    return _from_bgr(pixels, still.layout)
+    return _from_bgr(cast("Plane", pixels), still.layout)
 
 
-def _from_bgr(pixels: NDArray[np.uint16], layout: str) -> tuple[Plane, ...]:
+def _from_bgr(pixels: Plane, layout: str) -> tuple[Plane, ...]:
     """Planes of what OpenCV decodes: blue first, and grey with alpha as four channels."""
     if layout == "ya16le":
-        return pixels[..., 0], pixels[..., -1]
-    if layout == "rgb48le":
-        return (pixels[..., 2::-1],)
-    return (pixels[..., (2, 1, 0, 3)],)
+        return _channel(pixels, 0), _channel(pixels, 3)
+    order = cv2.COLOR_BGR2RGB if layout == "rgb48le" else cv2.COLOR_BGRA2RGBA
+    return (cast("Plane", cv2.cvtColor(pixels, order)),)
 
 
-def _turned(plane: Plane, turn: tuple[bool, int]) -> Plane:
-    is_mirrored, degrees = turn
-    mirrored = plane[:, ::-1] if is_mirrored else plane
-    return np.ascontiguousarray(np.rot90(mirrored, -degrees // 90))
+def _channel(pixels: Plane, index: int) -> Plane:
+    return cast("Plane", cv2.extractChannel(pixels, index))

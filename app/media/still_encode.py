@@ -3,10 +3,9 @@
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
-import cv2
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, features
 
 from app.core.errors import OutputError, UnsupportedOutputError
@@ -108,7 +107,9 @@ def _interleaved(picture: Picture) -> Plane:
     """`(H, W)` or `(H, W, channels)` of the planes of a still."""
     if picture.pixel_format.family == "yuv":
         raise ValueError(f"a still has RGB or grey pixels, got {picture.pixel_format.name}")
-    return picture.planes[0] if len(picture.planes) == 1 else np.dstack(picture.planes)
+    return (
+        picture.planes[0] if len(picture.planes) == 1 else cast("Plane", np.dstack(picture.planes))
+    )
 
 
 def _fitted(pixels: Plane, name: StillFormat) -> tuple[Plane, tuple[Notice, ...]]:
@@ -127,10 +128,10 @@ def _fitted(pixels: Plane, name: StillFormat) -> tuple[Plane, tuple[Notice, ...]
     return pixels, tuple(notices)
 
 
-def _on_white(pixels: Plane) -> NDArray[np.uint8]:
+def _on_white(pixels: Plane) -> Plane:
     alpha = pixels[..., -1:].astype(np.float32) / 255.0
-    mixed = pixels[..., :-1] * alpha + 255.0 * (1.0 - alpha)
-    return np.squeeze(np.rint(mixed).astype(np.uint8))
+    mixed = np.rint(pixels[..., :-1] * alpha + 255.0 * (1.0 - alpha)).astype(np.uint8)
+    return cast("Plane", mixed[..., 0] if mixed.shape[2] == 1 else mixed)
 
 
 def _jpeg(task: _Task) -> bytes:
@@ -140,10 +141,11 @@ def _jpeg(task: _Task) -> bytes:
         "subsampling": 0 if task.quality >= _FINE_QUALITY else 2,
     }
     if coding is not None and len(coding.tables) >= min(task.channels, 2):
-        # The quality is a scale of the tables: 100 leaves them as they are.
-        settings = {"quality": 100, "qtables": [list(table) for table in coding.tables]}
-        settings["subsampling"] = coding.subsampling
-        settings["keep_rgb"] = coding.is_rgb
+        settings = {
+            "qtables": [list(table) for table in coding.tables],
+            "subsampling": coding.subsampling,
+            "keep_rgb": coding.is_rgb,
+        }
     if task.still.dpi is not None:
         settings["dpi"] = task.still.dpi
     is_progressive = coding is not None and coding.is_progressive
@@ -172,7 +174,6 @@ def _avif(task: _Task) -> bytes:
 
 def _saved(task: _Task, name: str, **settings: object) -> bytes:
     out = io.BytesIO()
-    image = task.image
     icc = task.still.icc
     if icc is not None and icc[16:20] == b"GRAY" and name == "WEBP":
         icc = None

@@ -1,8 +1,8 @@
 """What a still carries beside its pixels, and what of it may go on into the result.
 
 Kept: the colour profile, the resolution, when and how the picture was taken, its description and rights.
-Dropped: where (GPS), with which device, by whom, makers' own notes, and embedded thumbnails, which would show the face that
-was there before. The orientation is dropped because the pixels are upright now.
+Dropped: where (GPS), with which device, by whom, makers' own notes, and embedded thumbnails, which would show the face
+that was there before. The orientation is dropped because the pixels are upright now.
 """
 
 import struct
@@ -11,10 +11,24 @@ from typing import BinaryIO
 from PIL import Image
 
 from app.media.chunks import png_chunks, read_chunk
+from app.media.orientation import Orientation
+from app.media.still_types import PngChunk
 
 _EXIF_IFD = 0x8769
 _WIDTH, _HEIGHT = 0xA002, 0xA003
 _USER_COMMENT = 0x9286
+
+_ORIENTATION = 0x0112
+_ORIENTATIONS = {
+    2: Orientation(flips_x=True),
+    3: Orientation(flips_x=True, flips_y=True),
+    4: Orientation(flips_y=True),
+    5: Orientation(is_transposed=True),
+    6: Orientation(is_transposed=True, flips_x=True),
+    7: Orientation(is_transposed=True, flips_x=True, flips_y=True),
+    8: Orientation(is_transposed=True, flips_y=True),
+}
+"""Source: EXIF 2.32, 4.6.4 A, tag `Orientation`."""
 
 _KEPT_TAGS = frozenset(
     {
@@ -59,8 +73,6 @@ _EXIF_ERRORS = (
     Warning,
 )
 
-PngChunk = tuple[bytes, bytes]
-
 
 def parsed_exif(data: bytes) -> Image.Exif:
     """The EXIF of a file; empty when it cannot be read."""
@@ -73,10 +85,9 @@ def parsed_exif(data: bytes) -> Image.Exif:
     return exif
 
 
-def orientation_of(exif: Image.Exif) -> int:
-    """EXIF orientation, 1 to 8; 1 where the tag is missing or nonsense."""
-    value = exif.get(0x0112)
-    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+def exif_orientation(exif: Image.Exif) -> Orientation:
+    """How the stored picture lies; upright where the tag is missing or nonsense."""
+    return _ORIENTATIONS.get(exif.get(_ORIENTATION, 1), Orientation())
 
 
 def clean_exif(exif: Image.Exif, size_wh: tuple[int, int]) -> bytes | None:
@@ -87,14 +98,16 @@ def clean_exif(exif: Image.Exif, size_wh: tuple[int, int]) -> bytes | None:
         size_wh: Size of the upright picture, written where the EXIF tells one.
 
     Returns:
-        EXIF data with its `Exif` prefix, empty when nothing is worth keeping; `None` when it could not be written again.
+        EXIF data with its `Exif` prefix, empty when nothing is worth keeping; `None` when they cannot be written.
     """
     kept = Image.Exif()
     try:
         for tag in _KEPT_TAGS & set(exif):
             kept[tag] = exif[tag]
         details = {t: v for t, v in exif.get_ifd(_EXIF_IFD).items() if _is_kept_detail(t, v)}
-        details.update({t: v for t, v in zip((_WIDTH, _HEIGHT), size_wh, strict=True) if t in details})
+        details.update(
+            {t: v for t, v in zip((_WIDTH, _HEIGHT), size_wh, strict=True) if t in details}
+        )
         if details:
             kept[_EXIF_IFD] = details
         data = kept.tobytes() if len(kept) else b""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from PIL import (
     AvifImagePlugin,
@@ -22,11 +22,11 @@ from PIL.ImageFile import ImageFile
 from app.core.errors import BadDimensionsError, MediaTooLargeError, UnsupportedTypeError
 from app.media.chunks import png_chunks, read_chunk, webp_size_wh
 from app.media.limits import MediaLimits
+from app.media.orientation import Orientation
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
-from app.media.still_metadata import orientation_of, parsed_exif
-
-StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif"]
+from app.media.still_metadata import exif_orientation, parsed_exif
+from app.media.still_types import StillFormat
 
 _Opener = tuple[StillFormat, Callable[[BinaryIO], ImageFile]]
 
@@ -66,17 +66,6 @@ _LAYOUTS = {
 }
 _WITH_ALPHA = {"gray": "ya8", "rgb24": "rgba"}
 _WITH_16_BITS = {"gray": "gray16le", "ya8": "ya16le", "rgb24": "rgb48le", "rgba": "rgba64le"}
-_UPRIGHT = {
-    1: (False, 0),
-    2: (True, 0),
-    3: (False, 180),
-    4: (True, 180),
-    5: (True, 270),
-    6: (False, 90),
-    7: (True, 90),
-    8: (False, 270),
-}
-"""EXIF orientation to: mirror left to right first, then turn by so many degrees clockwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -88,7 +77,7 @@ class OpenStill:
         file: The open file, for whoever needs the bytes as they are.
         stored_wh: Size before it is turned upright.
         layout: Name in `core.picture.PIXEL_FORMATS` of what it decodes to.
-        turn: Mirror left to right first, then degrees clockwise to turn it upright.
+        orientation: How to turn it upright.
     """
 
     image: ImageFile
@@ -98,13 +87,12 @@ class OpenStill:
     stored_wh: tuple[int, int]
     layout: str
     exif: Exif
-    turn: tuple[bool, int]
+    orientation: Orientation
 
     @property
     def size_wh(self) -> tuple[int, int]:
         """Size of the upright picture."""
-        w, h = self.stored_wh
-        return (h, w) if self.turn[1] in (90, 270) else (w, h)
+        return self.orientation.size_wh(self.stored_wh)
 
     @property
     def is_one_of_many(self) -> bool:
@@ -171,13 +159,11 @@ def _check_size(size_wh: tuple[int, int], limits: MediaLimits) -> None:
     limits.check_still(size_wh)
 
 
-def _described(
-    image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFormat
-) -> OpenStill:
+def _described(image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFormat) -> OpenStill:
     with pillow_errors(name):
         exif = _exif(image, file, name)
         # Pillow turns a TIFF by itself, its `size` included.
-        orientation = 1 if name == "tiff" else orientation_of(exif)
+        orientation = Orientation() if name == "tiff" else exif_orientation(exif)
         layout = _layout(image, _bits(image, file, name))
     return OpenStill(
         image=image,
@@ -187,7 +173,7 @@ def _described(
         stored_wh=image.size,
         layout=layout,
         exif=exif,
-        turn=_UPRIGHT[orientation],
+        orientation=orientation,
     )
 
 

@@ -6,6 +6,7 @@ and ICC tags are those of their specifications.
 
 import io
 import zlib
+from typing import cast
 
 import numpy as np
 from PIL import Image
@@ -41,9 +42,9 @@ def encode_tiff(pixels: Plane, *, still: Still, xmp: bytes) -> bytes:
 
 def _differences(pixels: Plane) -> Plane:
     """Each sample less its left neighbor of the same channel, little end first, wrapping around."""
-    out = pixels.astype(pixels.dtype.newbyteorder("<"), order="C")
-    out[:, 1:] -= pixels[:, :-1]
-    return out
+    out = pixels.copy(order="C")
+    np.subtract(pixels[:, 1:], pixels[:, :-1], out=out[:, 1:])
+    return cast("Plane", out.astype(out.dtype.newbyteorder("<"), copy=False))
 
 
 def _directory(pixels: Plane, strip_bytes: int) -> ImageFileDirectory_v2:

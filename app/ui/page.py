@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import gradio as gr
 from fastapi import FastAPI
+from gradio.i18n import I18nData
 from starlette.staticfiles import StaticFiles
 
 from app.core.error_table import ERROR_TABLE
@@ -125,19 +126,24 @@ def _columns(
     return form, start, reply
 
 
-def _element(*tags: str, card: Any = None) -> None:
+def _element(*tags: str, card: I18nData | None = None) -> None:
     """Place our own elements, on a card with a heading where one is given."""
     if card is None:
-        gr.HTML("".join(f"<{tag}></{tag}>" for tag in tags))
+        _markup("".join(f"<{tag}></{tag}>" for tag in tags))
         return
     with gr.Column(elem_classes="fd-card"):
         _heading(card)
         for tag in tags:
-            gr.HTML(f"<{tag}></{tag}>")
+            _markup(f"<{tag}></{tag}>")
 
 
-def _heading(text: Any) -> None:
-    gr.HTML(text, html_template="<h2>${value}</h2>", elem_classes="fd-heading")
+def _heading(text: I18nData) -> None:
+    _markup(text, template="<h2>${value}</h2>")
+
+
+def _markup(value: str | I18nData, template: str = "${value}") -> None:
+    """Markup of our own; Gradio's style for prose and its click event stay away from it."""
+    gr.HTML(value, html_template=template, js_on_load=None, apply_default_css=False)
 
 
 def _people(texts: Texts) -> tuple[gr.Radio, gr.Number]:

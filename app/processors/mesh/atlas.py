@@ -80,7 +80,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     layers = [_sampled(view, model, ids) for view in identity.views]
     rgb, seen = _completed(_merged(layers))
     rgb = _without_mouth(rgb, model)
-    usable = np.clip((seen - 0.15) / 0.5, 0, 1) * _bare_forehead(rgb, model)
+    usable = np.clip((seen - 0.15) / 0.5, 0, 1)
     return Atlas(
         levels=_levels(rgb, usable),
         shape=np.mean([proportions(_mesh(view), model) for view in identity.views[:1]], axis=0),
@@ -111,7 +111,8 @@ def _sampled(view: SourceView, model: FaceModel, ids: IntArray) -> _Layer:
     here = texture_points(model.uv, side)
     place = grown(dense_map(ids, triangle_affines(here, points[:, :2], model.triangles)), ids)
     rgb = cv2.remap(crop, place, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
-    return _Layer(rgb.astype(np.float32), _seen(points, model, ids) * _inside(place, crop))
+    seen = _seen(points, model, ids) * _inside(place, crop) * _bare(rgb, model)
+    return _Layer(rgb.astype(np.float32), np.asarray(seen, dtype=np.float32))
 
 
 def _at_texture_scale(
@@ -139,7 +140,8 @@ def _seen(points: FloatArray, model: FaceModel, ids: IntArray) -> FloatArray:
     both = np.column_stack([smooth, smooth]).astype(np.float32)
     cosine = dense_map(ids, triangle_affines(here, both, model.triangles))[..., 0]
     seen = np.clip((cosine - low) / (high - low), 0, 1) * (ids >= 0)
-    return cv2.GaussianBlur(_closed(seen.astype(np.float32)), (0, 0), ids.shape[0] / 60)
+    closed = _closed(seen.astype(np.float32)) * (ids >= 0)
+    return cv2.GaussianBlur(closed, (0, 0), ids.shape[0] / 60)
 
 
 def _closed(seen: FloatArray) -> FloatArray:
@@ -219,7 +221,7 @@ def _completed(layer: _Layer) -> tuple[FloatArray, FloatArray]:
     flipped = _toned(_Layer(layer.rgb[:, ::-1], layer.seen[:, ::-1]), layer)
     mirrored = flipped.seen * _MIRRORED_TRUST
     best = np.maximum(layer.seen, mirrored)
-    share = np.clip(layer.seen / np.maximum(best, 1e-6), 0, 1)
+    share = (layer.seen + 0.03) / (best + 0.03)
     share = np.where(layer.seen > 0.85, 1, share).astype(np.float32)
     share = cv2.GaussianBlur(share, (0, 0), share.shape[0] / 60)[..., None]
     return np.asarray(layer.rgb * share + flipped.rgb * (1 - share), dtype=np.float32), best
@@ -240,18 +242,20 @@ _GAP_SHADE = 0.6
 """The line between closed lips against the lips themselves."""
 
 
-def _bare_forehead(rgb: FloatArray, model: FaceModel) -> FloatArray:
-    """1 where the texture is skin or below the brows, 0 where hair lies over the forehead."""
+def _bare(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
+    """0 where hair lies over the face, else 1; only looked for where hair falls."""
     side = REGION_SIDE_PX
-    small = cv2.resize(np.clip(rgb, 0, 255).astype(np.uint8), (side, side), interpolation=cv2.INTER_AREA)
-    image = lab(small)
+    image = lab(np.asarray(cv2.resize(rgb, (side, side), interpolation=cv2.INTER_AREA), np.uint8))
     points = texture_points(model.uv, side)
     seeds = painted(regions.SKIN_PATCHES, points, side) > 0.5
     likely = skin_likelihood(image, skin_tone(image, seeds), surely=1.9, never=3.3)
-    margin = np.ones((15, 15), np.uint8)
-    bare = cv2.GaussianBlur(cv2.erode(likely, margin), (0, 0), 3)
-    forehead = model.regions[..., 1].astype(np.float32) / 255
-    cover = 1 - forehead * (1 - bare)
+    features = painted((regions.LEFT_BROW, regions.RIGHT_BROW), points, side)
+    likely = np.maximum(likely, cv2.dilate(features, np.ones((5, 5), np.uint8)))
+    bare = cv2.GaussianBlur(cv2.erode(likely, np.ones((11, 11), np.uint8)), (0, 0), 3)
+    mirrored = cv2.erode(likely[:, ::-1], np.ones((7, 7), np.uint8))
+    one_sided = cv2.GaussianBlur((1 - cv2.erode(likely, np.ones((5, 5), np.uint8))) * mirrored, (0, 0), 2)
+    hair_zone, sides = (model.regions[..., i].astype(np.float32) / 255 for i in (1, 2))
+    cover = (1 - hair_zone * (1 - bare)) * (1 - sides * one_sided)
     return cv2.resize(cover, rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR)
 
 

@@ -28,6 +28,9 @@ _SHADING_SHARE = 0.16
 _DARKEST_LIGHT = 0.004
 _MAX_GAIN, _MAX_SHADING = 6.0, 4.0
 _CONTRAST = (0.75, 1.2)
+_SKIN_REACH = 1.5
+"""Spreads of brightness within which contrast is matched; brows, lashes and nostrils beyond keep their depth."""
+
 _TINT_REACH = 46.0
 """Levels around the skin's mean brightness within which hue follows brightness; beyond, it stays."""
 
@@ -127,7 +130,9 @@ def _tone(
     level = np.arange(256, dtype=np.float32)
     contrast = float(np.clip(theirs.contrast / max(ours.contrast, 1e-3), *_CONTRAST))
     chroma = float(np.clip(theirs.chroma / max(ours.chroma, 1e-3), 0, 1))
-    wanted = (level - ours.mean) * contrast + theirs.mean
+    reach = _SKIN_REACH * ours.contrast
+    wanted = level - ours.mean + theirs.mean
+    wanted += (contrast - 1) * np.clip(level - ours.mean, -reach, reach)
     slope = ours.slope * chroma + np.clip(theirs.slope - ours.slope * chroma, -_MAX_TINT_SLOPE, _MAX_TINT_SLOPE)
     curve = (wanted - chroma * level)[:, None]
     curve = curve + theirs.tint(wanted, slope) - chroma * ours.tint(level, ours.slope)

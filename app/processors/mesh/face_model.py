@@ -1,7 +1,7 @@
 """What is known of every face before a picture is seen: the canonical mesh, and regions painted once on its texture.
 
 Texture coordinates are the mesh's own flat layout, 0 to 1, x right and y down; its left and right halves are mirror images, so
-that flipping a texture exchanges the halves of the face. Whatever follows the skin (what is plain skin, what is forehead) is
+that flipping a texture exchanges the halves of the face. Whatever follows the skin (what is plain skin, where hair may fall) is
 painted here once and then travels with the mesh through the same map as the texture, at no cost of its own.
 """
 
@@ -29,9 +29,10 @@ REGION_SIDE_PX = 256
 _OVAL_RAMP_CM = (0.3, 2.5)
 _LIPS_RAMP_CM = 2.0
 _LIPS_SHARE = 0.25
-_FOREHEAD_RAMP_CM = (0.35, 1.0)
-_TEMPLE_CM = 0.9
-"""From the brow's tail outwards to where hair may reach down to the eyes."""
+_ABOVE_BROWS_CM = (0.35, 1.0)
+_BESIDE_EYES_CM = (5.2, 5.9)
+_SIDES_CM = (3.0, 4.0)
+_ABOVE_MOUTH_CM = (0.0, 1.5)
 
 
 
@@ -44,7 +45,7 @@ class FaceModel:
         uv: `(468, 2)` float32, 0 to 1.
         triangles: `(898, 3)` int32, wound so that they look at the viewer.
         shape_weights: `(468,)` float32, 0 to 1: how far a point may follow the source's proportions.
-        regions: `(256, 256, 2)` uint8 over the texture: plain skin, and forehead above the brows.
+        regions: `(256, 256, 2)` uint8 over the texture: plain skin, and where hair may fall.
     """
 
     canonical: FloatArray
@@ -124,19 +125,26 @@ def _painted_regions(
     skin = 1 - cv2.GaussianBlur(cv2.dilate(features, np.ones((9, 9))), (0, 0), 1.5)
     ids = draw_triangles(points, triangles, (side, side), np.arange(len(triangles), dtype=np.int32))
     place_cm = dense_map(ids, triangle_affines(points, canonical[:, :2], triangles))
-    forehead = _forehead(canonical, grown(place_cm, ids, 4))
-    return np.rint(np.dstack([skin, forehead]) * 255).astype(np.uint8)
+    place_cm = grown(place_cm, ids, 4)
+    hair_zone = _hair_zone(canonical, place_cm)
+    sides = _ramp(np.abs(place_cm[..., 0]), _SIDES_CM)
+    return np.rint(np.dstack([skin, hair_zone, sides]) * 255).astype(np.uint8)
 
 
-def _forehead(canonical: FloatArray, place_cm: FloatArray) -> FloatArray:
-    """0 up to the upper edge of the brows, 1 a centimeter above; temples count.
+def _hair_zone(canonical: FloatArray, place_cm: FloatArray) -> FloatArray:
+    """1 where hair may fall: above the brows, and beside the eyes and cheeks down to the mouth.
 
-    The brow's edge is followed, so that no brow is ever taken for hair.
+    The upper edge of the brows is followed, so that no brow is ever taken for hair.
     """
     brow = canonical[list(regions.LEFT_BROW_TOP)]
-    temple = [abs(brow[-1, 0]) + _TEMPLE_CM, canonical[regions.LEFT_EYE[0], 1]]
-    across = np.append(np.abs(brow[:, 0]), temple[0])
-    height = -np.append(brow[:, 1], temple[1])
-    edge = np.interp(np.abs(place_cm[..., 0]), across, height)
-    low, high = _FOREHEAD_RAMP_CM
-    return np.asarray(np.clip((-place_cm[..., 1] - edge - low) / (high - low), 0, 1), np.float32)
+    across, height = np.abs(place_cm[..., 0]), -place_cm[..., 1]
+    brow_height = np.interp(across, np.abs(brow[:, 0]), -brow[:, 1])
+    above = _ramp(height - brow_height, _ABOVE_BROWS_CM)
+    mouth_height = -canonical[regions.MOUTH_CORNERS[0], 1]
+    beside = _ramp(across, _BESIDE_EYES_CM) * _ramp(height - mouth_height, _ABOVE_MOUTH_CM)
+    return np.asarray(np.maximum(above, beside), dtype=np.float32)
+
+
+def _ramp(value: NDArray[np.floating], low_high: tuple[float, float]) -> NDArray[np.floating]:
+    low, high = low_high
+    return np.clip((value - low) / (high - low), 0, 1)

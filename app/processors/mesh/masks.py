@@ -34,17 +34,24 @@ def edge_mask(ids: IntArray, face_px: float) -> FloatArray:
     return _smooth(depth / np.float32(max(_EDGE * face_px, 1.0)))
 
 
-def bare_skin(likely: FloatArray, forehead: FloatArray, face_px: float) -> FloatArray:
-    """1 where the target's forehead is bare or below the brows, 0 under its hair.
+def bare_skin(
+    likely: FloatArray, hair_zone: FloatArray, points: FloatArray, face_px: float
+) -> FloatArray:
+    """0 under the target's hair, else 1.
 
     Args:
         likely: `(h, w)` likelihood of skin.
-        forehead: `(h, w)` 0 to 1, how surely a pixel lies above the brows.
+        hair_zone: `(h, w)` 0 to 1, where hair may fall at all.
         face_px: Size of the face in pixels.
     """
-    shrunk = cv2.erode(likely, np.ones((3, 3), np.uint8))
+    brows = np.zeros(likely.shape, np.uint8)
+    for brow in (regions.LEFT_BROW, regions.RIGHT_BROW):
+        fill_inplace(brows, points[list(brow), :2])
+    reach = 2 * max(1, round(0.02 * face_px)) + 1
+    brows = cv2.dilate(brows, np.ones((reach, reach), np.uint8))
+    shrunk = cv2.erode(np.maximum(likely, brows.astype(np.float32) / 255), np.ones((3, 3), np.uint8))
     soft = cv2.GaussianBlur(shrunk, (0, 0), max(0.8, _HAIR_SOFT * face_px))
-    return 1 - forehead * (1 - soft)
+    return 1 - hair_zone * (1 - soft)
 
 
 def eye_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> FloatArray:

@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from app.processors.mesh.raster import FloatArray
 
 _TOO_SHARP, _TOO_SOFT = 0.87, 1.1
-_GRAIN_SHARE = 0.006
-_MAX_GRAIN = 12.0
+_GRAIN_SHARE = 0.004
+"""Radius of grain in face sizes: pores, not wrinkles."""
+
+_MAX_GRAIN = 7.0
+"""Levels; what stands out more is a line of the target's face and fades out up to twice this."""
+
 _MIN_PIXELS = 50
 
 
@@ -63,7 +67,8 @@ def _grain(
     target: NDArray[np.uint8], skin: FloatArray, ratio: float, face_px: float
 ) -> FloatArray:
     luma = cv2.cvtColor(target, cv2.COLOR_RGB2GRAY).astype(np.float32)
-    radius = float(np.clip(_GRAIN_SHARE * face_px, 0.8, 4.0))
-    fine = np.clip(luma - cv2.GaussianBlur(luma, (0, 0), radius), -_MAX_GRAIN, _MAX_GRAIN)
+    radius = float(np.clip(_GRAIN_SHARE * face_px, 0.8, 3.0))
+    fine = luma - cv2.GaussianBlur(luma, (0, 0), radius)
+    fine *= np.clip(2 - np.abs(fine) / np.float32(_MAX_GRAIN), 0, 1)
     missing = np.float32(np.sqrt(1 - 1 / ratio**2))
     return fine * skin * missing

@@ -96,7 +96,7 @@ class Drawing:
         origin: `(h, w, 2)` float32, the same skin's place in the target before reshaping.
         texture: `(h, w, 4)` uint8: RGB, and how far the texel may be used.
         skin: `(h, w)` float32, 1 on plain skin.
-        forehead: `(h, w)` float32, 1 above the brows.
+        hair_zone: `(h, w)` float32, 1 where hair may fall.
     """
 
     points: FloatArray
@@ -105,7 +105,7 @@ class Drawing:
     origin: FloatArray
     texture: NDArray[np.uint8]
     skin: FloatArray
-    forehead: FloatArray
+    hair_zone: FloatArray
 
 
 def swap_face(
@@ -178,7 +178,7 @@ def _drawing(target: Target, atlas: Atlas, model: FaceModel, shape: float) -> Dr
         origin=origin,
         texture=_textured(atlas.level(texture_scale(points, model)), uv),
         skin=painted[..., 0].astype(np.float32) / 255,
-        forehead=painted[..., 1].astype(np.float32) / 255,
+        hair_zone=painted[..., 1].astype(np.float32) / 255,
     )
 
 
@@ -196,7 +196,7 @@ def _visibility(target: Target, drawing: Drawing) -> tuple[FloatArray, FloatArra
     likely = skin_likelihood(image, tone, _SURELY_SKIN, _NEVER_SKIN)
     usable = drawing.texture[..., 3].astype(np.float32) / 255
     alpha = masks.edge_mask(drawing.ids, target.face_px) * usable
-    alpha *= masks.bare_skin(likely, drawing.forehead, target.face_px)
+    alpha *= masks.bare_skin(likely, drawing.hair_zone, target.points, target.face_px)
     return alpha, np.asarray(alpha * drawing.skin * likely * target.valid, dtype=np.float32)
 
 

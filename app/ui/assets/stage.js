@@ -24,13 +24,14 @@ class Stage extends Part {
 
   empty() {
     return [
-      viewport(h("div", { class: "fd-empty" }, icon("picture"), h("p", {}, t("stage.empty.title")), h("p", { class: "fd-muted" }, t("stage.empty.text")))),
-      strip(),
+      viewport(
+        h("div", { class: "fd-empty" }, icon("picture"), h("p", {}, t("stage.empty.title")), h("p", { class: "fd-muted" }, t("stage.empty.text"))),
+      ),
     ];
   }
 
   preview(media) {
-    return [viewport(fitted(media, show(media, api.content(media.id), { title: media.name }))), strip()];
+    return [viewport(fitted(media, show(media, api.content(media.id), { title: media.name })))];
   }
 
   running(job) {

@@ -1,0 +1,130 @@
+"""One measure of every face of every frame of a window, and which of them are to be believed."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.geometry import FloatArray, bbox_iou
+from app.core.types import Frame, RgbImage, TrackId
+from app.faces.landmarks import (
+    CropRegion,
+    FaceLandmarker,
+    bbox_from_landmarks,
+    region_from_landmarks,
+)
+from app.faces.tracks import PRESENT, Place, Slot, region_cost
+
+_OFF_CENTER = 0.12
+_OFF_LEVEL_RAD = 0.2
+"""A face that lies so far off the middle of its crop (unit of `region_cost`), or so far turned, is measured again."""
+_SAME_FACE_IOU = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
+    """What the mesh saw in one slot.
+
+    Attributes:
+        region: Where it looked.
+        crop: `(192, 192, 3)` uint8 RGB, what it looked at.
+        landmarks: `(478, 3)` float32, picture pixels.
+        presence: 0 to 1.
+    """
+
+    slot: Slot
+    region: CropRegion
+    crop: RgbImage
+    landmarks: FloatArray
+    presence: float
+
+    @property
+    def is_present(self) -> bool:
+        """True where the mesh sees a face."""
+        return self.presence >= PRESENT
+
+    @property
+    def is_off(self) -> bool:
+        """True where a face lies so badly in its crop that another look is worth it."""
+        found = region_from_landmarks(self.landmarks)
+        turn = (found.roll_rad - self.region.roll_rad + np.pi) % (2 * np.pi) - np.pi
+        is_far = region_cost(self.region, found) > _OFF_CENTER or abs(turn) > _OFF_LEVEL_RAD
+        return self.is_present and is_far
+
+
+def measure_slots(
+    landmarker: FaceLandmarker, frames: Mapping[int, Frame], slots: Sequence[Slot]
+) -> list[Measure]:
+    """Measure all slots in one batch, and those that were off the mark in a second one.
+
+    Args:
+        frames: By running number.
+
+    Returns:
+        Only faces that are there, frame by frame; no two of one frame in one place.
+    """
+    measures = _looked(landmarker, frames, slots, [slot.region for slot in slots])
+    off = [index for index, measure in enumerate(measures) if measure.is_off]
+    again = [region_from_landmarks(measures[index].landmarks) for index in off]
+    second = _looked(landmarker, frames, [slots[index] for index in off], again)
+    for index, measure in zip(off, second, strict=True):
+        measures[index] = measure
+    return _without_doubles(_without_absent(measures))
+
+
+def _looked(
+    landmarker: FaceLandmarker,
+    frames: Mapping[int, Frame],
+    slots: Sequence[Slot],
+    regions: Sequence[CropRegion],
+) -> list[Measure]:
+    pictures = [frames[slot.number].picture for slot in slots]
+    crops = landmarker.cut(list(zip(pictures, regions, strict=True)))
+    rows = zip(slots, regions, crops, *landmarker.measure(crops, regions), strict=True)
+    return [
+        Measure(slot, region, crop, landmarks, float(presence))
+        for slot, region, crop, landmarks, presence in rows
+    ]
+
+
+def _without_absent(measures: Iterable[Measure]) -> list[Measure]:
+    """Drop what is no face; before and after its sightings a track ends with the first such frame."""
+    tracks: dict[TrackId, list[Measure]] = defaultdict(list)
+    for measure in measures:
+        tracks[measure.slot.track_id].append(measure)
+    kept = []
+    for rows in tracks.values():
+        rows.sort(key=lambda measure: measure.slot.number)
+        rows = _until_absent(rows, "after")
+        kept += _until_absent(rows[::-1], "before")
+    return [measure for measure in kept if measure.is_present]
+
+
+def _until_absent(measures: Iterable[Measure], place: Place) -> list[Measure]:
+    kept = []
+    is_over = False
+    for measure in measures:
+        is_over = measure.slot.place == place and (is_over or not measure.is_present)
+        if not is_over:
+            kept.append(measure)
+    return kept
+
+
+def _without_doubles(measures: Iterable[Measure]) -> list[Measure]:
+    """Where two tracks claim one place of a frame, keep the one that was seen there, then the older."""
+    frames: dict[int, list[Measure]] = defaultdict(list)
+    order = sorted(
+        measures,
+        key=lambda m: (m.slot.number, m.slot.place in ("after", "before"), m.slot.track_id),
+    )
+    for measure in order:
+        others = frames[measure.slot.number]
+        if not any(_overlap(measure, other) > _SAME_FACE_IOU for other in others):
+            others.append(measure)
+    return [measure for row in frames.values() for measure in row]
+
+
+def _overlap(a: Measure, b: Measure) -> float:
+    boxes = [bbox_from_landmarks(measure.landmarks)[None] for measure in (a, b)]
+    return float(bbox_iou(*boxes)[0, 0])

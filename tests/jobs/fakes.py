@@ -1,0 +1,221 @@
+"""A data volume without any picture: a probe that believes the first bytes, an executor that copies."""
+
+import io
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from app.core.errors import AppError, Cancelled, EmptyMediaError, UnsupportedTypeError
+from app.core.types import CropSpec, FaceBatch
+from app.inference.spec import Crop, InputContract, License, ModelId, ModelSpec, ModelZoo
+from app.jobs.database import Database
+from app.jobs.engines import EngineRegister
+from app.jobs.folders import DataFolders
+from app.jobs.job import Job, JobId, JobRequest, MediaId, NewJob
+from app.jobs.lease import LeaseClock, new_token
+from app.jobs.library import MediaLibrary
+from app.jobs.store import JobStore, LeaseTerms
+from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.spec import RenderSpec
+from app.processors.base import ProcessorOptions, ProcessorSpec
+from app.service import Studio, StudioParts
+
+STILL = b"STILL of a face"
+VIDEO = b"VIDEO of a face"
+
+
+@dataclass(frozen=True)
+class FakeInfo:
+    kind: str
+    container: str
+
+    def to_json(self) -> Mapping[str, object]:
+        return {"kind": self.kind, "size_wh": [64, 48]}
+
+
+def fake_probe(path: Path) -> FakeInfo:
+    head = path.read_bytes()[:5]
+    if not head:
+        raise EmptyMediaError(f"{path.name}: 0 bytes")
+    if head == b"STILL":
+        return FakeInfo("still", "png")
+    if head == b"VIDEO":
+        return FakeInfo("video", "mp4")
+    raise UnsupportedTypeError(f"{path.name}: no picture or video")
+
+
+@dataclass
+class FakeTime:
+    """A monotonic clock that only moves when told."""
+
+    seconds: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class FakeOptions(ProcessorOptions):
+    blend: float = Field(default=0.8, ge=0, le=1, title="Blend")
+    model: Literal["mesh", "other"] = "mesh"
+
+
+class FakeProcessor:
+    def __init__(self, options: FakeOptions, zoo: ModelZoo) -> None:
+        self.options = options
+
+    def process(self, batch: FaceBatch) -> FaceBatch:
+        return batch
+
+
+SWAPPER = ProcessorSpec(
+    id="face_swapper",
+    title="Swap faces",
+    order=10,
+    crop=CropSpec(template="native", size_px=16),
+    options=FakeOptions,
+    build=FakeProcessor,
+)
+MODEL = ModelSpec(
+    id=ModelId("tiny"),
+    title="Tiny",
+    task="face_detect",
+    file="tiny.onnx",
+    sources=(),
+    sha256="0" * 64,
+    bytes=4,
+    license=License(spdx="MIT", commercial="yes", origin="test"),
+    input=InputContract(name="input", layout="nchw", color="rgb"),
+    crop=Crop(template="native", size=16),
+    bundle="embedded",
+)
+
+
+@dataclass
+class Volume:
+    """Everything on one data volume."""
+
+    folders: DataFolders
+    database: Database
+    store: JobStore
+    library: MediaLibrary
+    engines: EngineRegister
+    studio: Studio
+    time: FakeTime
+    thumbnails_made: list[Path] = field(default_factory=list)
+
+    def upload(self, content: bytes = STILL, name: str = "me.png") -> MediaId:
+        return self.studio.add_media(io.BytesIO(content), name).id
+
+    def request(self, **changes: object) -> JobRequest:
+        values: dict[str, object] = {
+            "sources": [self.upload()],
+            "target": self.upload(VIDEO, "party.mp4"),
+            "consent": "self",
+        }
+        return JobRequest.model_validate({**values, **changes})
+
+    def submit(self, **changes: object) -> Job:
+        return self.studio.submit(self.request(**changes))
+
+
+@contextmanager
+def open_volume(
+    root: Path,
+    *,
+    max_queued: int = 100,
+    max_bytes: int = 1 << 20,
+    terms: LeaseTerms | None = None,
+    clock: LeaseClock | None = None,
+) -> Iterator[Volume]:
+    folders = DataFolders(root)
+    folders.create()
+    fake_time = FakeTime()
+    clock = clock or LeaseClock(now=fake_time, boot="boot-1")
+    made: list[Path] = []
+
+    def thumbnail(path: Path, side_px: int) -> bytes:
+        made.append(path)
+        return b"JPEG %d" % side_px
+
+    with Database(folders.database) as database:
+        store = JobStore(database, clock=clock, terms=terms)
+        library = MediaLibrary(database, folders.media, probe=fake_probe, max_bytes=max_bytes)
+        engines = EngineRegister(database, clock=clock)
+        studio = Studio(
+            StudioParts(
+                folders=folders,
+                store=store,
+                library=library,
+                engines=engines,
+                processors={SWAPPER.id: SWAPPER},
+                models=(MODEL,),
+                models_dir=root / "models",
+                thumbnail=thumbnail,
+                max_queued_jobs=max_queued,
+            )
+        )
+        yield Volume(folders, database, store, library, engines, studio, fake_time, made)
+
+
+def tiny_job(folders: DataFolders, media_id: MediaId, key: str | None = None) -> NewJob:
+    """A job past all checks of the Studio."""
+    job_id = JobId(new_token())
+    spec = RenderSpec(
+        sources=(folders.media / media_id / "original",),
+        target=folders.media / media_id / "original",
+        output=folders.results / job_id / "result.png",
+        consent="self",
+    )
+    return NewJob(
+        id=job_id,
+        request=JobRequest(sources=(media_id,), target=media_id, consent="self"),
+        spec=spec,
+        download_name="me_swapped.png",
+        idempotency_key=key,
+    )
+
+
+@dataclass
+class FakeExecutor:
+    """Copies the target in a number of steps, or does what it is told to."""
+
+    steps: int = 3
+    step_s: float = 0.0
+    error: Exception | None = None
+    on_step: Callable[[int], None] = lambda step: None
+    rendered: list[RenderSpec] = field(default_factory=list)
+
+    def render(
+        self,
+        spec: RenderSpec,
+        *,
+        on_progress: Callable[[Progress], None],
+        should_stop: Callable[[], bool],
+    ) -> RenderResult:
+        self.rendered.append(spec)
+        for step in range(self.steps):
+            if should_stop():
+                raise Cancelled("stopped")
+            time.sleep(self.step_s)
+            self.on_step(step)
+            on_progress(
+                Progress(frames_done=step + 1, frames_total=self.steps, fps=10.0, elapsed_s=0.1)
+            )
+        if self.error is not None:
+            raise self.error
+        spec.output.write_bytes(spec.target.read_bytes())
+        return RenderResult(
+            output=spec.output, frames=self.steps, frames_swapped=self.steps, faces_swapped=self.steps
+        )
+
+
+def all_errors(kind: type[AppError] = AppError) -> Iterator[type[AppError]]:
+    """Every class of the error tree."""
+    yield kind
+    for below in kind.__subclasses__():
+        yield from all_errors(below)

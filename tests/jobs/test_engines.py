@@ -1,0 +1,32 @@
+from app.jobs.engines import EngineRegister
+from app.jobs.lease import LeaseClock
+from tests.jobs.fakes import Volume
+
+
+def test_a_new_volume_has_no_engine(volume: Volume) -> None:
+    assert volume.engines.all() == ()
+
+
+def test_an_engine_lives_while_it_is_heard_of(volume: Volume) -> None:
+    volume.engines.supervised("engine-0", state="starting")
+    assert [(e.state, e.is_alive) for e in volume.engines.all()] == [("starting", False)]
+    volume.engines.seen("engine-0", state="idle", pid=42)
+    assert [(e.state, e.is_alive, e.pid) for e in volume.engines.all()] == [("idle", True, 42)]
+    volume.time.seconds += 11
+    assert not volume.engines.all()[0].is_alive
+
+
+def test_an_engine_of_before_the_machine_started_anew_is_dead(volume: Volume) -> None:
+    volume.engines.seen("engine-0", state="idle", pid=42)
+    rebooted = EngineRegister(volume.database, clock=LeaseClock(now=volume.time, boot="boot-2"))
+    assert not rebooted.all()[0].is_alive
+
+
+def test_the_supervisor_tells_how_it_ended(volume: Volume) -> None:
+    volume.engines.seen("engine-0", state="busy", pid=42)
+    volume.engines.supervised("engine-0", state="stopped", last_exit=-9, restarts=2)
+    (engine,) = volume.engines.all()
+    assert (engine.state, engine.is_alive, engine.last_exit) == ("stopped", False, -9)
+    volume.engines.seen("engine-0", state="idle", pid=43, problem="model.missing")
+    (engine,) = volume.engines.all()
+    assert (engine.last_exit, engine.restarts, engine.problem) == (-9, 2, "model.missing")
