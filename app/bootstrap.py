@@ -136,5 +136,6 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
             engines=EngineRegister(database),
             folders=DataFolders(settings.data_dir),
             executor=LocalExecutor(_tools(settings)),
+            should_stop=should_stop,
         )
-        run_engine(parts, should_stop=should_stop)
+        run_engine(parts)

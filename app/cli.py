@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -25,7 +25,7 @@ from app.inference.progress import PullProgress
 from app.media.probe import probe as media_probe
 from app.pipeline.progress import Progress as JobProgress
 from app.pipeline.progress import RenderResult
-from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec, Step
+from app.pipeline.spec import FaceMap, OutputChoices, RenderSpec, Step
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,9 @@ def serve(
 @app.command(hidden=True)
 def engine(
     data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
-    parent_fd: Annotated[int | None, typer.Option(help="Ends the engine when it is closed.")] = None,
+    parent_fd: Annotated[
+        int | None, typer.Option(help="Ends the engine when it is closed.")
+    ] = None,
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
@@ -101,12 +103,17 @@ def engine(
 @app.command()
 def swap(
     source: Annotated[
-        list[Path], typer.Option("-s", "--source", help="Photo of the face; several of one person help.")
+        list[Path],
+        typer.Option("-s", "--source", help="Photo of the face; several of one person help."),
     ],
     target: Annotated[Path, typer.Option("-t", "--target", help="Picture or video to change.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to make.")],
-    consent: Annotated[Consent | None, typer.Option(help="On what ground the faces may be used.")] = None,
-    processors: Annotated[str, typer.Option(help="Processor ids, comma-separated.")] = "face_swapper",
+    consent: Annotated[
+        Consent | None, typer.Option(help="On what ground the faces may be used.")
+    ] = None,
+    processors: Annotated[
+        str, typer.Option(help="Processor ids, comma-separated.")
+    ] = "face_swapper",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="An option, as processor.option=value.")
     ] = None,
@@ -126,7 +133,7 @@ def swap(
             sources=tuple(source),
             target=target,
             output=output,
-            consent=cast(ConsentBasis, consent.value),
+            consent=consent.value,
             steps=parse_steps(processors, set_ or []),
             face_map=FaceMap(person=person),
             encoding=OutputChoices(quality=quality, preset=preset.value),
@@ -145,7 +152,9 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
         if as_json:
             _print_json({"file": str(file), **found.to_json()})
             return
-        table = Table("#", "box x0 y0 x1 y1", "score", title=f"{file.name}: {len(found.faces)} faces")
+        table = Table(
+            "#", "box x0 y0 x1 y1", "score", title=f"{file.name}: {len(found.faces)} faces"
+        )
         for number, face in enumerate(found.faces):
             box = " ".join(f"{value:.0f}" for value in face.bbox_xyxy)
             table.add_row(str(number), box, f"{face.det_score:.2f}")
@@ -173,7 +182,9 @@ def list_models(as_json: JsonFlag = False) -> None:
             for spec in bootstrap.manifest(settings).models
         ]
         if as_json:
-            _print_json([{**spec.model_dump(mode="json"), "state": status.state} for spec, status in rows])
+            _print_json(
+                [{**spec.model_dump(mode="json"), "state": status.state} for spec, status in rows]
+            )
             return
         table = Table("model", "task", "MB", "licence", "commercial use", "state")
         for spec, status in rows:
@@ -228,7 +239,9 @@ def doctor(as_json: JsonFlag = False) -> None:
             _print_json(report.to_json())
         else:
             for finding in report.findings:
-                typer.echo(f"{'ok  ' if finding.is_fine else 'TODO'}  {finding.subject}: {finding.text}")
+                typer.echo(
+                    f"{'ok  ' if finding.is_fine else 'TODO'}  {finding.subject}: {finding.text}"
+                )
         if not report.is_fine:
             raise typer.Exit(5)
 
@@ -299,7 +312,10 @@ def _print_json(value: object) -> None:
 def _print_facts(title: str, facts: dict[str, Any]) -> None:
     table = Table(title=title, show_header=False)
     for name, value in facts.items():
-        table.add_row(name, json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value))
+        table.add_row(
+            name,
+            json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value),
+        )
     Console().print(table)
 
 

@@ -37,11 +37,15 @@ def make_clip(path: Path) -> None:
     base = np.linspace(60, 160, SIZE_WH[0], dtype=np.float32)
     plain = np.repeat(np.repeat(base[None, :, None], SIZE_WH[1], 0), 3, 2).astype(np.uint8)
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"preset": "veryfast", "crf": "18"})
+        stream = container.add_stream(
+            "libx264", rate=25, options={"preset": "veryfast", "crf": "18"}
+        )
         stream.width, stream.height, stream.pix_fmt = *SIZE_WH, "yuv420p"
         for index in range(FRAMES):
             phase = 2 * np.pi * index / 75
-            affine = cv2.getRotationMatrix2D((190, 130), 6 * np.sin(phase), 1.7 + 0.1 * np.cos(phase))
+            affine = cv2.getRotationMatrix2D(
+                (190, 130), 6 * np.sin(phase), 1.7 + 0.1 * np.cos(phase)
+            )
             affine[:, 2] += (450 + 60 * np.sin(phase), 180)
             image = cv2.warpAffine(portrait, affine, SIZE_WH, dst=plain.copy(),
                                    borderMode=cv2.BORDER_TRANSPARENT)  # fmt: skip
@@ -59,7 +63,9 @@ def transcode(clip: Path, output: Path, crf: int) -> int:
         video = source.streams.video[0]
         video.thread_type = "AUTO"
         options = {"preset": "veryfast", "crf": str(crf)}
-        stream = target.add_stream("libx264", rate=video.average_rate or Fraction(25), options=options)
+        stream = target.add_stream(
+            "libx264", rate=video.average_rate or Fraction(25), options=options
+        )
         stream.width, stream.height, stream.pix_fmt = video.width, video.height, "yuv420p"
         for frame in source.decode(video):
             frame.pict_type = av.video.frame.PictureType.NONE
@@ -89,7 +95,9 @@ def main() -> None:
             make_clip(clip)
             Image.fromarray(np.asarray(skimage.data.astronaut())).save(face)
         workbench = bootstrap.workbench(Settings())
-        spec = RenderSpec(sources=(face,), target=clip, output=work / "out.mp4", consent="public-domain")
+        spec = RenderSpec(
+            sources=(face,), target=clip, output=work / "out.mp4", consent="public-domain"
+        )
 
         def swap() -> RenderResult:
             return workbench.render(spec)
@@ -116,7 +124,12 @@ def row(name: str, runs: list[tuple[float, float]], frames: int) -> tuple[object
     """One line of the table."""
     rates = sorted(frames / wall for wall, _ in runs)
     cpu = statistics.median(cpu for _, cpu in runs)
-    return name, frames, f"{statistics.median(rates):.1f} ({rates[0]:.1f} to {rates[-1]:.1f})", f"{cpu:.1f}"
+    return (
+        name,
+        frames,
+        f"{statistics.median(rates):.1f} ({rates[0]:.1f} to {rates[-1]:.1f})",
+        f"{cpu:.1f}",
+    )
 
 
 if __name__ == "__main__":

@@ -183,11 +183,11 @@ def _cuda_obstacle() -> str:
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
         return "the NVIDIA driver is here but shows no GPU to this process"
     driver.cuDriverGetVersion(ctypes.byref(version))
-    return _driver_too_old(version.value)
+    return driver_complaint(version.value)
 
 
-def _driver_too_old(driver_version: int) -> str:
-    """Compare the driver's newest CUDA, as `1000 * major + 10 * minor`, with the build's major version."""
+def driver_complaint(driver_version: int) -> str:
+    """What is wrong with a driver whose newest CUDA is `1000 * major + 10 * minor`; empty when nothing is."""
     needed_major = int((_cuda_needed() or "0").split(".")[0])
     if driver_version // 1000 >= needed_major:
         return ""

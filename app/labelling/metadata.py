@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from app.core.errors import UsageError
+from app.core.errors import LabelError, UsageError
 from app.labelling import xmp
 from app.media.boxes import append_xmp_box
-from app.media.packets import KINDS_WITH_XMP_BOX
+from app.media.packets import KINDS_WITH_XMP_BOX, container_tags
 from app.media.sniff import sniff
 
 DIGITAL_SOURCE_TYPE = (
@@ -84,7 +84,7 @@ def still_xmp(label: Label, inherited: bytes | None) -> bytes:
     return xmp.merged(inherited, aigc=label.aigc_json, source_type=DIGITAL_SOURCE_TYPE)
 
 
-def finish_video(path: Path) -> None:
+def finish_video(path: Path, label: Label) -> None:
     """Add to a finished video file what its muxer cannot write.
 
     Readers that know IPTC look for XMP, which mp4 and mov keep in a box of its own. The box holds the IPTC property
@@ -92,10 +92,16 @@ def finish_video(path: Path) -> None:
 
     Args:
         path: A complete file, labeled with `video_metadata`; it grows in place.
+        label: The same label.
 
     Raises:
+        LabelError: The muxer has not written the tags; some do so without a word.
         DamagedMediaError: The file's boxes do not add up, so nothing can be appended.
         StorageFullError: The disk is full.
     """
+    if container_tags(path, AIGC_TAG) != (label.aigc_json,):
+        raise LabelError(
+            "the video's container does not hold the AIGC tag; write mp4, mov, mkv or webm with these tags"
+        )
     if sniff(path) in KINDS_WITH_XMP_BOX:
         append_xmp_box(path, xmp.merged(None, aigc=None, source_type=DIGITAL_SOURCE_TYPE))

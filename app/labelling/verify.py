@@ -1,4 +1,4 @@
-"""Reading labels back: from our own outputs before anybody may have them, and from any file that somebody asks about."""
+"""Reading labels back: from our own outputs before anybody may have them, and from any file somebody asks about."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,8 @@ def verify(path: Path, label: Label) -> None:
     found = read_label(path)
     if found.aigc != (label.aigc_json,):
         raise LabelError(
-            f"AIGC label: got {len(found.aigc)} of them, wanted one with this output's values; the output is not given out"
+            f"AIGC label: got {len(found.aigc)} of them, wanted one with this output's values; "
+            "the output is not given out"
         )
     if set(found.source_types) != {DIGITAL_SOURCE_TYPE}:
         raise LabelError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from app.core.errors import StorageFullError, UnwritableOutputError, UsageError
 from app.labelling.metadata import Label, finish_video
 from app.labelling.verify import verify
-from app.media.probe import MediaInfo
+from app.media.info import MediaInfo
 
 PRODUCER = "FaceDock"
 

@@ -46,7 +46,9 @@ class Tools:
     gate: ContentGate
 
     @classmethod
-    def over(cls, zoo: ModelZoo, processors: Mapping[str, ProcessorSpec], limits: MediaLimits) -> "Tools":
+    def over(
+        cls, zoo: ModelZoo, processors: Mapping[str, ProcessorSpec], limits: MediaLimits
+    ) -> "Tools":
         """Put the tools over one set of models."""
         return cls(
             zoo=zoo,

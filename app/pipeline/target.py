@@ -6,15 +6,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from app.core.errors import NoFaceInTargetError
+from app.core.picture import Picture
 from app.core.types import Frame, Notice, Window
 from app.labelling.metadata import Label, still_xmp, video_metadata
 from app.media.decode import VideoReader
-from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encode import VideoWriter
+from app.media.encoders import VideoEncoding, container_of
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
 from app.media.probe import probe
-from app.media.still import Still, read_still, write_still
+from app.media.still import output_format, read_still, write_still
+from app.media.still_encode import StillEncoding
+from app.media.still_types import Still
 from app.pipeline.spec import RenderSpec
 
 
@@ -101,25 +107,22 @@ class StillTarget:
     @contextmanager
     def sink(self, path: Path, spec: RenderSpec, label: Label) -> Iterator[Sink]:
         """Write the picture on leaving, in the target's way."""
+        # Asked first: a name that no labeled picture can have need not cost a swap.
+        wanted = output_format(spec.output, self._still.format)
         sink = _StillSink()
         yield sink
-        write_still(
-            path,
-            self._still,
-            sink.picture,
-            xmp=still_xmp(label, self._still.xmp),
-            suffix=spec.output.suffix,
-            quality=spec.encoding.quality,
-        )
+        encoding = StillEncoding(format=wanted, quality=spec.encoding.quality)
+        xmp = still_xmp(label, self._still.xmp)
+        sink.notices = write_still(path, self._still, sink.picture, xmp=xmp, encoding=encoding)
 
 
 class _StillSink:
     def __init__(self) -> None:
-        self._frames: list[Frame] = []
+        self.picture = Picture.from_rgb(np.zeros((1, 1, 3), np.uint8))
         self.notices: tuple[Notice, ...] = ()
 
     def write(self, frame: Frame) -> None:
-        self._frames.append(frame)
+        self.picture = frame.picture
 
 
 class VideoTarget:
@@ -150,7 +153,11 @@ class VideoTarget:
     @contextmanager
     def sink(self, path: Path, spec: RenderSpec, label: Label) -> Iterator[Sink]:
         """Encode as frames come; the original sound is carried along."""
-        encoding = VideoEncoding(quality=spec.encoding.quality, preset=spec.encoding.preset)
+        encoding = VideoEncoding(
+            container=container_of(spec.output),
+            quality=spec.encoding.quality,
+            preset=spec.encoding.preset,
+        )
         with VideoWriter(
             path,
             source=self._path,

@@ -88,5 +88,7 @@ def _disk(data_dir: Path) -> Finding:
     free = shutil.disk_usage(existing).free
     text = f"{free / 1e9:.1f} GB free for data"
     if free < _ENOUGH_DISK_BYTES:
-        return Finding("disk", False, f"{text}; make room, or set FACEDOCK_DATA_DIR to a larger disk")
+        return Finding(
+            "disk", False, f"{text}; make room, or set FACEDOCK_DATA_DIR to a larger disk"
+        )
     return Finding("disk", True, text)

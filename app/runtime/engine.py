@@ -92,7 +92,7 @@ class EngineParts:
 
 def run_engine(parts: EngineParts) -> None:
     """Run jobs until asked to stop; a job on its way is then given back, and starts again in the next engine."""
-    sweep_scratch(parts)
+    sweep_scratch(parts.store, parts.folders)
     with _Heart(parts) as heart:
         logger.info("engine %s is ready", parts.options.name)
         while not parts.should_stop():
@@ -104,10 +104,10 @@ def run_engine(parts: EngineParts) -> None:
     logger.info("engine %s has stopped", parts.options.name)
 
 
-def sweep_scratch(parts: EngineParts) -> None:
+def sweep_scratch(store: JobStore, folders: DataFolders) -> None:
     """Remove what engines that died have left of jobs that nobody will run any more."""
-    unfinished = parts.store.unfinished()
-    for folder in parts.folders.scratch.iterdir():
+    unfinished = store.unfinished()
+    for folder in folders.scratch.iterdir():
         if folder.name not in unfinished:
             remove_tree(folder)
 

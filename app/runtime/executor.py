@@ -87,4 +87,3 @@ class _Tally:
             faces_swapped=self._faces_swapped,
             notices=notices,
         )
-

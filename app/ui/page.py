@@ -102,7 +102,8 @@ def _columns(
         _element("fd-target", "fd-faces", card=texts("section.media"))
         _element("fd-jobs", card=texts("section.jobs"))
     with gr.Column(elem_id="fd-center"):
-        _element("fd-stage", card=texts("section.preview"))
+        with gr.Column(elem_classes="fd-card"):
+            _markup("<fd-stage></fd-stage>")
         with gr.Column(elem_classes="fd-card"):
             whom, number = _people(texts)
     with gr.Column(elem_id="fd-choices"):

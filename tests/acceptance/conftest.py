@@ -22,7 +22,9 @@ def assets() -> Path:
 @pytest.fixture(scope="session")
 def ground_truth(assets: Path) -> dict[str, dict[str, object]]:
     """What the stills show, by file name."""
-    truth: dict[str, dict[str, object]] = json.loads((assets / "ground_truth.json").read_text())["stills"]
+    truth: dict[str, dict[str, object]] = json.loads((assets / "ground_truth.json").read_text())[
+        "stills"
+    ]
     return truth
 
 

@@ -61,7 +61,9 @@ CASES: list[tuple[Prepare, str, int]] = [
 ]
 
 
-def run_swap(folder: Path, arguments: dict[str, Path], *more: str) -> subprocess.CompletedProcess[str]:
+def run_swap(
+    folder: Path, arguments: dict[str, Path], *more: str
+) -> subprocess.CompletedProcess[str]:
     arguments = {"-o": folder / "out.png", **arguments}
     flat = [part for pair in arguments.items() for part in map(str, pair)]
     return subprocess.run(
@@ -77,7 +79,9 @@ def portrait(tmp_path: Path, astronaut: np.ndarray) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("prepare", "code", "exit_code"), CASES, ids=[c[0].__name__ for c in CASES])
+@pytest.mark.parametrize(
+    ("prepare", "code", "exit_code"), CASES, ids=[c[0].__name__ for c in CASES]
+)
 def test_bad_input_is_refused(
     prepare: Prepare, code: str, exit_code: int, tmp_path: Path, portrait: Path
 ) -> None:

@@ -210,7 +210,10 @@ class FakeExecutor:
             raise self.error
         spec.output.write_bytes(spec.target.read_bytes())
         return RenderResult(
-            output=spec.output, frames=self.steps, frames_swapped=self.steps, faces_swapped=self.steps
+            output=spec.output,
+            frames=self.steps,
+            frames_swapped=self.steps,
+            faces_swapped=self.steps,
         )
 
 

@@ -12,11 +12,11 @@ from app.core.errors import (
     OutputError,
     QueueFullError,
 )
+from app.core.types import Notice
 from app.jobs.database import Database
 from app.jobs.job import Claim, Job, JobFailure, JobId, JobState, MediaId
 from app.jobs.lease import LeaseClock
 from app.jobs.store import JobStore
-from app.core.types import Notice
 from app.pipeline.progress import Progress, RenderResult
 from tests.jobs.fakes import Volume, open_volume, tiny_job
 
@@ -326,4 +326,3 @@ def test_many_threads_share_one_store(volume: Volume) -> None:
         thread.join(60)
     assert len(got) == len(set(got)) == 20
     assert {job.state for job in volume.store.jobs()} == {JobState.DONE}
-

@@ -83,7 +83,7 @@ def test_items_made_before_an_error_come_first() -> None:
     seen: list[int] = []
     with pytest.raises(OSError, match="broken source"):
         for item in run_threaded(broken_source(), [add_one]):
-            seen.append(item)  # noqa: PERF402 - what came before the error is the point
+            seen.append(item)
     assert seen == [2]
 
 

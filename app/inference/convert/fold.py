@@ -44,6 +44,8 @@ def convert(sources: Mapping[str, bytes]) -> bytes:
         model = onnx.load_from_string(files[0])
     except DecodeError as error:
         raise ConversionError(f"fold: not an ONNX file: {error}") from error
+    if not model.graph.node:
+        raise ConversionError("fold: the file holds no network")
     _fold_constants_inplace(model.graph)
     _drop_unused_inplace(model.graph)
     _free_dimensions_inplace(model.graph)

@@ -63,6 +63,10 @@ _OPTIONS: Mapping[str, tuple[Any, tuple[str, ...]]] = MappingProxyType(
 """Which options of which operator we read, under the schema's own names."""
 
 
+_DAMAGE = (struct.error, LookupError, ValueError, TypeError, AttributeError)
+"""What the schema's readers run into when offsets point nowhere."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Tensor:
     """One value of the graph.
@@ -163,7 +167,7 @@ def read_network(data: bytes) -> Network:
         )
     try:
         return _read(tflite.Model.GetRootAs(data, 0))
-    except (struct.error, IndexError, ValueError, TypeError, UnicodeDecodeError) as error:
+    except _DAMAGE as error:
         raise ConversionError(f"tflite file: damaged ({error}); fetch it again") from error
 
 

@@ -53,10 +53,12 @@ class Atlas:
 
     Attributes:
         levels: The texture in falling sizes, each `(n, n, 4)` uint8: RGB, and how far the texel may be used.
+        skin: `(256, 256)` uint8, how surely a texel is skin and neither beard nor make-up.
         shape: `(468, 3)` float32, the source's proportions in the canonical frame.
     """
 
     levels: tuple[NDArray[np.uint8], ...]
+    skin: NDArray[np.uint8]
     shape: FloatArray
 
     def level(self, side_px: float) -> NDArray[np.uint8]:
@@ -83,6 +85,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     usable = np.clip((seen - 0.15) / 0.5, 0, 1)
     return Atlas(
         levels=_levels(rgb, usable),
+        skin=np.rint(_likely_skin(rgb, model, surely=3.0, never=4.4) * 255).astype(np.uint8),
         shape=np.mean([proportions(_mesh(view), model) for view in identity.views[:1]], axis=0),
     )
 
@@ -110,9 +113,11 @@ def _sampled(view: SourceView, model: FaceModel, ids: IntArray) -> _Layer:
     crop, points = _at_texture_scale(view, model, side)
     here = texture_points(model.uv, side)
     place = grown(dense_map(ids, triangle_affines(here, points[:, :2], model.triangles)), ids)
-    rgb = cv2.remap(crop, place, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
-    seen = _seen(points, model, ids) * _inside(place, crop) * _bare(rgb, model)
-    return _Layer(rgb.astype(np.float32), np.asarray(seen, dtype=np.float32))
+    sampled = cv2.remap(crop, place, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    rgb = sampled.astype(np.float32)
+    seen = _closed(_seen(points, model, ids) * _bare(rgb, model)) * (_inside(place, crop) & (ids >= 0))
+    seen = cv2.GaussianBlur(seen.astype(np.float32), (0, 0), side / 60)
+    return _Layer(rgb, seen)
 
 
 def _at_texture_scale(
@@ -140,8 +145,7 @@ def _seen(points: FloatArray, model: FaceModel, ids: IntArray) -> FloatArray:
     both = np.column_stack([smooth, smooth]).astype(np.float32)
     cosine = dense_map(ids, triangle_affines(here, both, model.triangles))[..., 0]
     seen = np.clip((cosine - low) / (high - low), 0, 1) * (ids >= 0)
-    closed = _closed(seen.astype(np.float32)) * (ids >= 0)
-    return cv2.GaussianBlur(closed, (0, 0), ids.shape[0] / 60)
+    return np.asarray(seen, dtype=np.float32)
 
 
 def _closed(seen: FloatArray) -> FloatArray:
@@ -242,21 +246,35 @@ _GAP_SHADE = 0.6
 """The line between closed lips against the lips themselves."""
 
 
-def _bare(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
-    """0 where hair lies over the face, else 1; only looked for where hair falls."""
-    side = REGION_SIDE_PX
-    image = lab(np.asarray(cv2.resize(rgb, (side, side), interpolation=cv2.INTER_AREA), np.uint8))
-    points = texture_points(model.uv, side)
-    seeds = painted(regions.SKIN_PATCHES, points, side) > 0.5
-    likely = skin_likelihood(image, skin_tone(image, seeds), surely=1.9, never=3.3)
-    features = painted((regions.LEFT_BROW, regions.RIGHT_BROW), points, side)
-    likely = np.maximum(likely, cv2.dilate(features, np.ones((5, 5), np.uint8)))
-    bare = cv2.GaussianBlur(cv2.erode(likely, np.ones((11, 11), np.uint8)), (0, 0), 3)
-    mirrored = cv2.erode(likely[:, ::-1], np.ones((7, 7), np.uint8))
-    one_sided = cv2.GaussianBlur((1 - cv2.erode(likely, np.ones((5, 5), np.uint8))) * mirrored, (0, 0), 2)
+def _bare(rgb: FloatArray, model: FaceModel) -> FloatArray:
+    """0 where hair lies over the face, else 1.
+
+    Hair is looked for where it falls; elsewhere at the sides a texel counts as covered when it is no skin but its mirror image
+    is: a strand, or the background behind a cheek that the mesh overshoots. Brows and beards, dark on both sides, pass.
+    """
+    likely = _likely_skin(rgb, model, surely=1.9, never=3.3)
+    points = texture_points(model.uv, REGION_SIDE_PX)
+    brows = painted((regions.LEFT_BROW, regions.RIGHT_BROW), points, REGION_SIDE_PX)
+    likely = np.maximum(likely, cv2.dilate(brows, _square(5)))
+    bare = cv2.GaussianBlur(cv2.erode(likely, _square(11)), (0, 0), 5)
+    one_sided = (1 - cv2.erode(likely, _square(5))) * cv2.erode(likely[:, ::-1], _square(7))
+    one_sided = cv2.GaussianBlur(one_sided, (0, 0), 2)
     hair_zone, sides = (model.regions[..., i].astype(np.float32) / 255 for i in (1, 2))
     cover = (1 - hair_zone * (1 - bare)) * (1 - sides * one_sided)
     return cv2.resize(cover, rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+
+
+def _likely_skin(rgb: FloatArray, model: FaceModel, *, surely: float, never: float) -> FloatArray:
+    """Likelihood of skin over the texture, `(256, 256)` float32."""
+    side = REGION_SIDE_PX
+    small = cv2.resize(rgb, (side, side), interpolation=cv2.INTER_AREA)
+    image = lab(np.clip(small, 0, 255).astype(np.uint8))
+    seeds = painted(regions.SKIN_PATCHES, texture_points(model.uv, side), side) > 0.5
+    return skin_likelihood(image, skin_tone(image, seeds), surely, never)
+
+
+def _square(side: int) -> NDArray[np.uint8]:
+    return np.ones((side, side), np.uint8)
 
 
 def _levels(rgb: FloatArray, usable: FloatArray) -> tuple[NDArray[np.uint8], ...]:

@@ -25,9 +25,10 @@ _LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 _SHADING_SHARE = 0.16
 """Blur of the shading in face sizes; half of it copies the target's features, and identity falls (SFace 0.54 to 0.51)."""
 
+_EDGE_BLUR = 0.3
 _DARKEST_LIGHT = 0.004
 _MAX_GAIN, _MAX_SHADING = 6.0, 4.0
-_CONTRAST = (0.75, 1.2)
+_CONTRAST = (0.9, 1.2)
 _SKIN_REACH = 1.5
 """Spreads of brightness within which contrast is matched; brows, lashes and nostrils beyond keep their depth."""
 
@@ -47,11 +48,13 @@ class ColorMatch:
         gain: `(k, l, 3)` float32 over the face's box, to be enlarged: factors on display values.
         chroma: Factor on what is left of a color after its brightness.
         curve: `(256, 3)` float32, what to add for each brightness.
+        step: Levels between two entries of the curve; above 1 where the gain lifts highlights over 255.
     """
 
     gain: FloatArray
     chroma: float
     curve: FloatArray
+    step: float
 
     def apply(self, texture: NDArray[np.uint8]) -> FloatArray:
         """Color a texture of any resolution over the same box.
@@ -63,11 +66,11 @@ class ColorMatch:
             `(h, w, 3)` float32, 0 to 255 but for rounding.
         """
         lit = _lit(texture, self.gain)
-        return lit * np.float32(self.chroma) + cv2.LUT(_luma8(lit), self.curve[None])
+        index = _luma_index(lit, self.step)
+        return lit * np.float32(self.chroma) + cv2.LUT(index, self.curve[None])
 
 
-def match_color(
-    texture: NDArray[np.uint8], target: NDArray[np.uint8], weights: FloatArray, *, face_px: float, shading: float
+def match_color(texture: NDArray[np.uint8], target: NDArray[np.uint8], weights: FloatArray, alpha: FloatArray, *, face_px: float, shading: float
 ) -> ColorMatch:
     """Learn how to color a texture like the target.
 
@@ -75,13 +78,15 @@ def match_color(
         texture: `(h, w, 3)` uint8 RGB, the drawn source, small.
         target: `(h, w, 3)` uint8 RGB, the target at the same place and size.
         weights: `(h, w)` float32: how surely both show plain skin.
+        alpha: `(h, w)` float32, the mask: at its edge the light is followed closely, so that no seam shows.
         face_px: Size of the face in these pixels.
         shading: 0 to 1, how much of the target's light and shade to take over.
     """
-    gain = _gain(texture, target, weights, _SHADING_SHARE * face_px, shading)
+    gain = _gain(texture, target, weights, alpha, _SHADING_SHARE * face_px, shading)
     lit = _lit(texture, gain)
-    chroma, curve = _tone(lit, target, weights)
-    return ColorMatch(gain, chroma, curve)
+    step = max(1.0, float(lit.max()) / 255)
+    chroma, curve = _tone(lit, target, weights, step)
+    return ColorMatch(gain, chroma, curve, step)
 
 
 def _lit(texture: NDArray[np.uint8], gain: FloatArray) -> FloatArray:
@@ -89,15 +94,16 @@ def _lit(texture: NDArray[np.uint8], gain: FloatArray) -> FloatArray:
     return cv2.multiply(texture, full, dtype=cv2.CV_32F)
 
 
-def _luma8(rgb: FloatArray) -> NDArray[np.uint8]:
-    """Brightness in each of three channels, as a table wants it."""
-    return cv2.transform(rgb, np.repeat(_LUMA, 3, 0)).clip(0, 255).astype(np.uint8)
+def _luma_index(rgb: FloatArray, step: float) -> NDArray[np.uint8]:
+    """Brightness as a row of the curve, in each of three channels, as a table wants it."""
+    index = cv2.transform(rgb, np.repeat(_LUMA / np.float32(step), 3, 0))
+    return np.clip(np.rint(index), 0, 255).astype(np.uint8)
 
 
 def _gain(
-    texture: NDArray[np.uint8], target: NDArray[np.uint8], weights: FloatArray, blur_px: float, shading: float
+    texture: NDArray[np.uint8], target: NDArray[np.uint8], weights: FloatArray, alpha: FloatArray, blur_px: float, shading: float
 ) -> FloatArray:
-    step = max(1.0, blur_px / 4)
+    step = max(1.0, blur_px * _EDGE_BLUR / 2)
     size_wh = tuple(max(4, round(side / step)) for side in texture.shape[1::-1])
 
     def shrunk(image: FloatArray) -> FloatArray:
@@ -111,28 +117,35 @@ def _gain(
         return np.ones((*size_wh[::-1], 3), np.float32)
     whole = theirs.sum((0, 1)) / np.maximum(ours.sum((0, 1)), 1e-6)
     whole = np.clip(whole, 1 / _MAX_GAIN, _MAX_GAIN)
-
-    def spread(image: FloatArray) -> FloatArray:
-        return cv2.GaussianBlur(image, (0, 0), blur_px / step, borderType=cv2.BORDER_CONSTANT)
-
-    near = spread(small)[..., None] + 1e-3
-    local = (spread(theirs) / near + _DARKEST_LIGHT) / (
-        spread(ours) / near * whole + _DARKEST_LIGHT
-    )
-    local = np.clip(local, 1 / _MAX_SHADING, _MAX_SHADING) ** shading
+    ours = ours * whole.astype(np.float32)
+    broad = _ratio(ours, theirs, small, blur_px / step) ** shading
+    close = _ratio(ours, theirs, small, blur_px * _EDGE_BLUR / step) ** max(shading, 1.0 * (shading > 0))
+    edge = 1 - shrunk(alpha)[..., None]
+    local = broad + (close - broad) * edge
     return np.asarray((whole * local) ** (1 / _GAMMA), dtype=np.float32)
 
 
+def _ratio(ours, theirs, weights, blur_px):
+    def spread(image: FloatArray) -> FloatArray:
+        return cv2.GaussianBlur(image, (0, 0), blur_px, borderType=cv2.BORDER_CONSTANT)
+
+    near = spread(weights)[..., None] + 1e-3
+    local = (spread(theirs) / near + _DARKEST_LIGHT) / (spread(ours) / near + _DARKEST_LIGHT)
+    return np.clip(local, 1 / _MAX_SHADING, _MAX_SHADING)
+
+
 def _tone(
-    lit: FloatArray, target: NDArray[np.uint8], weights: FloatArray
+    lit: FloatArray, target: NDArray[np.uint8], weights: FloatArray, step: float
 ) -> tuple[float, FloatArray]:
     ours, theirs = _Tone.of(lit, weights), _Tone.of(target.astype(np.float32), weights)
-    level = np.arange(256, dtype=np.float32)
+    level = np.arange(256, dtype=np.float32) * np.float32(step)
     contrast = float(np.clip(theirs.contrast / max(ours.contrast, 1e-3), *_CONTRAST))
     chroma = float(np.clip(theirs.chroma / max(ours.chroma, 1e-3), 0, 1))
     reach = _SKIN_REACH * ours.contrast
     wanted = level - ours.mean + theirs.mean
-    wanted += (contrast - 1) * np.clip(level - ours.mean, -reach, reach)
+    wanted += (contrast - 1) * np.clip(level - ours.mean, -reach, 0)
+    high = float(np.clip(theirs.highlight / max(ours.highlight, 1e-3), 0.2, 1.2))
+    wanted += (high - 1) * np.clip(level - ours.mean, 0, None)
     slope = ours.slope * chroma + np.clip(theirs.slope - ours.slope * chroma, -_MAX_TINT_SLOPE, _MAX_TINT_SLOPE)
     curve = (wanted - chroma * level)[:, None]
     curve = curve + theirs.tint(wanted, slope) - chroma * ours.tint(level, ours.slope)
@@ -145,6 +158,7 @@ class _Tone:
 
     mean: float
     contrast: float
+    highlight: float
     color: FloatArray
     slope: FloatArray
     chroma: float
@@ -160,7 +174,8 @@ class _Tone:
         variance = float(share @ (offset * offset))
         slope = (share * offset) @ (difference - color) / (variance + 25)
         rest = difference - color - offset[:, None] * slope
-        return cls(mean, variance**0.5, color, slope, float(share @ (rest * rest).sum(1)) ** 0.5)
+        highlight = float(share @ np.maximum(offset, 0)**2)**.5
+        return cls(mean, variance**0.5, highlight, color, slope, float(share @ (rest * rest).sum(1)) ** 0.5)
 
     def tint(self, level: FloatArray, slope: FloatArray) -> FloatArray:
         """Color difference that belongs to each brightness; none in black."""

@@ -14,13 +14,22 @@ from app.processors.mesh import regions
 from app.processors.mesh.face_model import fill_inplace
 from app.processors.mesh.raster import FloatArray, IntArray
 
-_EDGE = 0.11
+_EDGE = 0.085
 """Width of the edge in face sizes."""
 
 _HAIR_SOFT = 0.012
 _EYE_SOFT, _MOUTH_SOFT = 0.008, 0.012
 _MOUTH_OPENS = (0.06, 0.14)
 """Gap between the lips over the width of the mouth: below it is closed, above it is open."""
+
+_EYE_CLOSES = (0.11, 0.20)
+"""Gap between the lids over the width of the eye; laughing eyes are at 0.23 and above."""
+
+_LID_SOFT = 0.018
+_LIDS = (
+    (regions.LEFT_LID_RING, regions.LEFT_LIDS),
+    (regions.RIGHT_LID_RING, regions.RIGHT_LIDS),
+)
 
 
 def edge_mask(ids: IntArray, face_px: float) -> FloatArray:
@@ -55,8 +64,28 @@ def bare_skin(
 
 
 def eye_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> FloatArray:
-    """1 on the eyeballs, `(h, w)` float32; next to nothing when the lids are closed."""
-    return _filled(regions.EYES, points, size_wh, max(0.6, _EYE_SOFT * face_px))
+    """1 on the eyeballs, and on the lids of an eye that is closed; `(h, w)` float32.
+
+    A source with open eyes has no closed lids to offer: its lashes and eyeballs would be squeezed into a smear.
+    """
+    keep = _filled(regions.EYES, points, size_wh, max(0.6, _EYE_SOFT * face_px))
+    for ring, lids in _LIDS:
+        closed = eye_closedness(points, lids)
+        if closed > 0:
+            soft = _filled((ring,), points, size_wh, max(0.8, _LID_SOFT * face_px))
+            keep = np.maximum(keep, soft * np.float32(closed))
+    return keep
+
+
+def eye_closedness(points: FloatArray, lids: tuple[int, int, int, int]) -> float:
+    """0 open to 1 closed, continuous.
+
+    Args:
+        points: `(n, 2 or 3)` float32.
+        lids: Upper lid, lower lid, outer corner, inner corner.
+    """
+    low, high = _EYE_CLOSES
+    return float(np.clip((high - _gap_share(points, *lids)) / (high - low), 0, 1))
 
 
 def mouth_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> FloatArray:
@@ -70,12 +99,15 @@ def mouth_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> 
 
 def mouth_openness(points: FloatArray) -> float:
     """0 closed to 1 open, continuous, so that a mouth does not snap open in a video."""
-    gap, width = (
-        float(np.linalg.norm(points[a, :2] - points[b, :2]))
-        for a, b in (regions.MOUTH_GAP, regions.MOUTH_CORNERS)
-    )
     low, high = _MOUTH_OPENS
-    return float(np.clip((gap / max(width, 1e-3) - low) / (high - low), 0, 1))
+    share = _gap_share(points, *regions.MOUTH_GAP, *regions.MOUTH_CORNERS)
+    return float(np.clip((share - low) / (high - low), 0, 1))
+
+
+def _gap_share(points: FloatArray, upper: int, lower: int, one: int, other: int) -> float:
+    gap = np.linalg.norm(points[upper, :2] - points[lower, :2])
+    width = np.linalg.norm(points[one, :2] - points[other, :2])
+    return float(gap / max(float(width), 1e-3))
 
 
 def skin_seeds(points: FloatArray, size_wh: tuple[int, int]) -> NDArray[np.bool_]:

@@ -39,6 +39,10 @@ SKIN_PATCHES = (
 
 MOUTH_GAP = (13, 14)
 MOUTH_CORNERS = (78, 308)
+LEFT_LID_RING = (130, 25, 110, 24, 23, 22, 26, 112, 243, 190, 56, 28, 27, 29, 30, 247)
+RIGHT_LID_RING = (359, 255, 339, 254, 253, 252, 256, 341, 463, 414, 286, 258, 257, 259, 260, 467)
+"""Round the lids, out to the crease."""
+
 LEFT_LIDS = (159, 145, 33, 133)
 RIGHT_LIDS = (386, 374, 263, 362)
 """Upper lid, lower lid, outer corner, inner corner."""

@@ -95,7 +95,7 @@ class Drawing:
         uv: `(h, w, 2)` float32, texture coordinates.
         origin: `(h, w, 2)` float32, the same skin's place in the target before reshaping.
         texture: `(h, w, 4)` uint8: RGB, and how far the texel may be used.
-        skin: `(h, w)` float32, 1 on plain skin.
+        skin: `(h, w)` float32, 1 where both the model and the source have plain skin.
         hair_zone: `(h, w)` float32, 1 where hair may fall.
     """
 
@@ -130,7 +130,7 @@ def swap_face(
         return out, alpha
     drawing = _drawing(target, atlas, model, choices.shape)
     bare, weights = _visibility(target, drawing)
-    face = _colored(target, drawing, weights, atlas=atlas, model=model, shading=choices.shading)
+    face = _colored(target, drawing, weights, bare, atlas=atlas, model=model, shading=choices.shading)
     face = _with_target_parts(face, target, drawing, choices)
     inside = np.s_[target.box.y0 : target.box.y1, target.box.x0 : target.box.x1]
     out[inside] = np.rint(np.clip(face, 0, 255)).astype(np.uint8)
@@ -177,7 +177,7 @@ def _drawing(target: Target, atlas: Atlas, model: FaceModel, shape: float) -> Dr
         uv=uv,
         origin=origin,
         texture=_textured(atlas.level(texture_scale(points, model)), uv),
-        skin=painted[..., 0].astype(np.float32) / 255,
+        skin=painted[..., 0].astype(np.float32) * _textured(atlas.skin, uv) / np.float32(255 * 255),
         hair_zone=painted[..., 1].astype(np.float32) / 255,
     )
 
@@ -197,14 +197,15 @@ def _visibility(target: Target, drawing: Drawing) -> tuple[FloatArray, FloatArra
     usable = drawing.texture[..., 3].astype(np.float32) / 255
     alpha = masks.edge_mask(drawing.ids, target.face_px) * usable
     alpha *= masks.bare_skin(likely, drawing.hair_zone, target.points, target.face_px)
-    return alpha, np.asarray(alpha * drawing.skin * likely * target.valid, dtype=np.float32)
+    covered = (drawing.ids >= 0) * usable
+    return alpha, np.asarray(covered * drawing.skin * likely * target.valid, dtype=np.float32)
 
 
 def _colored(
-    target: Target, drawing: Drawing, weights: FloatArray, *, atlas: Atlas, model: FaceModel, shading: float
+    target: Target, drawing: Drawing, weights: FloatArray, alpha: FloatArray, *, atlas: Atlas, model: FaceModel, shading: float
 ) -> FloatArray:
     match = match_color(
-        drawing.texture[..., :3], target.small, weights, face_px=target.face_px, shading=shading
+        drawing.texture[..., :3], target.small, weights, alpha, face_px=target.face_px, shading=shading
     )
     level = atlas.level(texture_scale(drawing.points, model) * target.enlargement)
     texture = _textured(level[..., :3], _enlarged(drawing.uv, target))

@@ -50,4 +50,10 @@ export const cancel = (id) => ask(`jobs/${id}/cancel`, { method: "POST" });
 export const thumbnail = (mediaId) => address(`media/${mediaId}/thumbnail`);
 export const content = (mediaId) => address(`media/${mediaId}/content`);
 export const result = (jobId) => address(`jobs/${jobId}/result`);
-export const download = (jobId) => address(`jobs/${jobId}/result?download=1`);
+
+// Why a job that waits is not taken up: codes of the error table.
+export async function problems() {
+  const response = await fetch(new URL("readyz", document.baseURI)).catch(() => null);
+  const body = await response?.json().catch(() => null);
+  return (body?.problems ?? []).map((problem) => problem.code);
+}

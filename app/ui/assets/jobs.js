@@ -6,7 +6,7 @@ import { knownMedia } from "./known.js";
 import { jobShare, jobState, progressBar, setProgress } from "./parts.js";
 import { showJob } from "./poll.js";
 import { isActive, state } from "./state.js";
-import { joined, t, time } from "./text.js";
+import { joined, moment, t, time } from "./text.js";
 
 class Jobs extends Part {
   get facts() {
@@ -58,7 +58,7 @@ class Jobs extends Part {
 function jobTime(job) {
   const left = job.progress?.remaining_s;
   if (job.state === "running") return left != null && t("job.left", { time: time(left) });
-  return job.started_at && job.finished_at && time((new Date(job.finished_at) - new Date(job.started_at)) / 1000);
+  return moment(job.finished_at ?? job.created_at);
 }
 
 function show(id) {

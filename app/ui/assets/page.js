@@ -67,7 +67,7 @@ document.addEventListener(
     event.stopImmediatePropagation();
     event.preventDefault();
     change({ isUrged: needed.length > 0 });
-    const field = document.querySelector(FIRST_FIELD[needed[0]] ?? null);
+    const field = FIRST_FIELD[needed[0]] && document.querySelector(FIRST_FIELD[needed[0]]);
     field?.focus({ preventScroll: true });
     field?.closest(".fd-card")?.scrollIntoView({ block: "nearest" });
   },

@@ -7,6 +7,7 @@ import { change, isActive, shownJob, state } from "./state.js";
 const BUSY_MS = 700;
 const IDLE_MS = 10_000;
 const LOST_MS = 3_000;
+const WAIT_MS = 5_000;
 
 let timer = null;
 let isAsking = false;
@@ -25,13 +26,20 @@ async function ask() {
     const { jobs } = await api.jobs();
     const all = await withShown(jobs);
     const isFirst = state.jobs === null;
-    change({ jobs: all, isOnline: true });
+    change({ jobs: all, isOnline: true, problems: isStuck(all) ? await api.problems() : [] });
     if (isFirst) reattach();
     return all.some(isActive) ? BUSY_MS : IDLE_MS;
   } catch {
     change({ isOnline: false });
     return LOST_MS;
   }
+}
+
+// Somebody waits, and nobody works.
+function isStuck(jobs) {
+  const waiting = jobs.filter((job) => job.state === "queued");
+  const isOld = (job) => Date.now() - new Date(job.created_at) > WAIT_MS;
+  return waiting.some(isOld) && !jobs.some((job) => job.state === "running");
 }
 
 // The job on the stage may be older than the list goes back.

@@ -17,6 +17,10 @@ class Stage extends Part {
 
   draw() {
     const job = shownJob();
+    return [h("h2", {}, t(job ? "section.result" : "section.preview")), ...this.content(job)];
+  }
+
+  content(job) {
     if (!job) return state.target?.id ? this.preview(state.target.media) : this.empty();
     if (isActive(job)) return this.running(job);
     return job.state === "done" ? this.done(job) : this.ended(job);
@@ -53,7 +57,7 @@ class Stage extends Part {
     const text = jobState(job);
     // Written only when it changes: a status line is read out each time.
     if (this.headline.textContent !== text) this.headline.textContent = text;
-    this.numbers.textContent = runningNumbers(job);
+    this.numbers.textContent = runningNumbers(job) || state.problems.map((code) => t(`error.${code}`)).join(" ") || "\u00a0";
     setProgress(this.bar, jobShare(job));
     this.cancelButton.disabled = job.is_cancel_requested;
   }
@@ -66,7 +70,7 @@ class Stage extends Part {
       viewport(media ? fitted(media, shown) : shown),
       strip(
         h("div", {}, h("p", { class: "fd-headline", role: "status" }, icon("check"), swapped(job, media)), h("p", { class: "fd-muted" }, t("stage.label"))),
-        h("a", { class: "fd-button is-primary", href: api.download(job.id), download: job.result.name }, icon("download"), t("stage.download")),
+        h("a", { class: "fd-button is-primary", href: api.result(job.id), download: job.result.name }, icon("download"), t("stage.download")),
       ),
       notices(job),
     ];
@@ -90,7 +94,7 @@ async function cancel(id) {
 
 function runningNumbers(job) {
   const { frames_done: done, frames_total: total, fps, remaining_s: left } = job.progress ?? {};
-  if (!done || total === 1) return "\u00a0";
+  if (!done || total === 1) return "";
   return joined([
     total ? t("job.frames", { done: figure(done), total: figure(total) }) : t("job.frames.open", { done: figure(done) }),
     fps && t("job.fps", { fps: figure(fps, 1) }),
@@ -111,7 +115,7 @@ function notices(job) {
   return h("ul", { class: "fd-notices" }, job.result.notices.map((notice) => h("li", {}, notice.message)));
 }
 
-const viewport = (content) => h("div", { class: "fd-viewport" }, content);
+const viewport = (content) => h("div", { class: "fd-viewport" }, h("div", { class: "fd-frame" }, content));
 const strip = (...children) => h("div", { class: "fd-strip" }, ...children);
 
 // A box with the medium's own shape, as large as the viewport allows, so that nothing moves when the pixels arrive.

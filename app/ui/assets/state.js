@@ -13,6 +13,7 @@ export const state = {
   jobs: null, // null until the first answer
   jobId: null, // the job on the stage
   isOnline: true,
+  problems: [], // codes: why nothing is taken up
 };
 
 export function change(patch) {

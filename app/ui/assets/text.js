@@ -25,6 +25,14 @@ export function figure(value, digits = 0) {
   return new Intl.NumberFormat(language, { maximumFractionDigits: digits }).format(value);
 }
 
+// The time of day, with the date once that was another day.
+export function moment(iso) {
+  const then = new Date(iso);
+  const isToday = then.toDateString() === new Date().toDateString();
+  const style = isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
+  return new Intl.DateTimeFormat(language === "zh" ? "zh-CN" : navigator.language, style).format(then);
+}
+
 export function joined(parts) {
   return parts.filter(Boolean).join(" · ");
 }

@@ -1,0 +1,29 @@
+"""How many cores we may use."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.inference.cores import usable_cores
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        pytest.param("100000 100000\n", 1, id="one core of quota"),
+        pytest.param("50000 100000\n", 1, id="half a core still is one thread"),
+        pytest.param("0 0\n", None, id="nonsense is ignored"),
+        pytest.param("max 100000\n", None, id="no limit"),
+    ],
+)
+def test_a_containers_quota_limits_the_threads(
+    tmp_path: Path, quota: str, expected: int | None
+) -> None:
+    file = tmp_path / "cpu.max"
+    file.write_text(quota)
+    assert usable_cores(file) == (expected or len(os.sched_getaffinity(0)))
+
+
+def test_without_control_groups_the_affinity_counts(tmp_path: Path) -> None:
+    assert usable_cores(tmp_path / "absent") == len(os.sched_getaffinity(0))

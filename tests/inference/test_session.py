@@ -1,0 +1,110 @@
+"""Sessions run verified bytes, and fail in our words."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from app.core.errors import (
+    DeviceError,
+    MissingModelError,
+    ModelError,
+    ModelIntegrityError,
+    OutOfDeviceMemoryError,
+    UnknownModelError,
+)
+from app.inference.manifest import Manifest
+from app.inference.providers import CPU, Provider
+from app.inference.session import OrtModelZoo, OrtSession
+from app.inference.spec import Feeds, ModelId
+from tests.inference.conftest import MakeSpec
+
+TINY = ModelId("tiny")
+
+
+@pytest.fixture
+def zoo(tmp_path: Path, doubling_onnx: bytes, make_spec: MakeSpec) -> OrtModelZoo:
+    (tmp_path / "tiny.onnx").write_bytes(doubling_onnx)
+    return OrtModelZoo(Manifest(models=(make_spec(doubling_onnx),)), tmp_path, device="cpu")
+
+
+def test_a_batch_comes_back_by_output_name(zoo: OrtModelZoo) -> None:
+    batch = np.ones((5, 3, 4, 4), np.float32)
+    outputs = zoo.session(TINY).run({"x": batch})
+    assert list(outputs) == ["y"]
+    assert np.array_equal(outputs["y"], batch * 2)
+
+
+def test_a_session_tells_its_names_and_device(zoo: OrtModelZoo) -> None:
+    session = zoo.session(TINY)
+    assert (session.input_names, session.output_names, session.device) == (("x",), ("y",), "cpu")
+
+
+def test_a_session_is_opened_once_until_closed(zoo: OrtModelZoo) -> None:
+    with zoo:
+        first = zoo.session(TINY)
+        assert zoo.session(TINY) is first
+    assert zoo.session(TINY) is not first
+
+
+def test_an_unknown_model_is_refused(zoo: OrtModelZoo) -> None:
+    with pytest.raises(UnknownModelError, match="known are: tiny"):
+        zoo.session(ModelId("other"))
+
+
+def test_a_missing_file_says_how_to_get_it(zoo: OrtModelZoo, tmp_path: Path) -> None:
+    (tmp_path / "tiny.onnx").unlink()
+    with pytest.raises(MissingModelError, match="models pull tiny"):
+        zoo.session(TINY)
+
+
+@pytest.mark.parametrize("position", [0, -1], ids=["first byte", "last byte"])
+def test_a_changed_byte_is_refused(zoo: OrtModelZoo, tmp_path: Path, position: int) -> None:
+    content = bytearray((tmp_path / "tiny.onnx").read_bytes())
+    content[position] ^= 1
+    (tmp_path / "tiny.onnx").write_bytes(content)
+    with pytest.raises(ModelIntegrityError, match="sha256"):
+        zoo.session(TINY)
+
+
+@pytest.mark.parametrize(
+    "feeds",
+    [
+        pytest.param({}, id="no input"),
+        pytest.param({"x": np.ones((1, 3, 4, 4), np.float64)}, id="another type"),
+        pytest.param({"x": np.ones((1, 3, 4, 5), np.float32)}, id="another shape"),
+        pytest.param({"z": np.ones((1, 3, 4, 4), np.float32)}, id="another name"),
+    ],
+)
+def test_wrong_feeds_are_model_errors(zoo: OrtModelZoo, feeds: Feeds) -> None:
+    with pytest.raises(ModelError, match="tiny: "):
+        zoo.session(TINY).run(feeds)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a network"], ids=["empty", "junk"])
+def test_bytes_that_are_no_network_are_a_model_error(content: bytes) -> None:
+    with pytest.raises(ModelError, match="tiny: "):
+        OrtSession("tiny", content, provider=CPU)
+
+
+def test_a_session_that_opens_elsewhere_is_a_device_error(doubling_onnx: bytes) -> None:
+    not_here = Provider(device="cpu", name="TensorrtExecutionProvider")
+    with pytest.raises((DeviceError, ModelError), match="tiny: "):
+        OrtSession("tiny", doubling_onnx, provider=not_here)
+
+
+def test_too_large_a_batch_is_out_of_memory() -> None:
+    shape = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    filled = helper.make_tensor_value_info("filled", TensorProto.FLOAT, ["a", "b"])
+    node = helper.make_node("ConstantOfShape", ["shape"], ["filled"])
+    graph = helper.make_graph([node], "filling", [shape], [filled])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    session = OrtSession("filling", model.SerializeToString(), provider=CPU)
+    with pytest.raises(OutOfDeviceMemoryError, match="smaller batch"):
+        session.run({"shape": np.array([1 << 30, 1 << 18])})
+
+
+def test_the_hash_is_of_the_bytes_that_are_opened(zoo: OrtModelZoo, doubling_onnx: bytes) -> None:
+    assert zoo.spec(TINY).sha256 == hashlib.sha256(doubling_onnx).hexdigest()
