@@ -1,34 +1,23 @@
-"""Writing a video: pictures encoded with exact times, and all that came with them in the source."""
+"""Writing a video file: pictures encoded with exact times, and all that came with them in the source."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
-from fractions import Fraction
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 import av
-from av.codec.context import Flags
 from av.container import InputContainer, OutputContainer
-from av.video.codeccontext import VideoCodecContext
-from av.video.stream import VideoStream
 
-from app.core.errors import MediaError, OutputError, SizeChangedError
-from app.core.picture import PIXEL_FORMATS, PixelFormat
+from app.core.errors import MediaError, OutputError
 from app.core.types import Frame, Notice
-from app.media.demux import indexed_frames, main_video, missing_samples, opened, packets
-from app.media.encodable import encodable, encoded_tags
-from app.media.encoders import (
-    EncoderSpec,
-    VideoEncoding,
-    container_of,
-    encoded_format,
-    encoder_for,
-)
+from app.media.demux import main_video, missing_samples, opened, packets
+from app.media.encoders import VideoEncoding, container_of, encoder_for
 from app.media.info import MediaInfo
 from app.media.output_errors import is_storage_error, output_errors
 from app.media.passengers import Passengers
 from app.media.sniff import sniff
+from app.media.video_track import VideoTrack
 
 __all__ = ["VideoEncoding", "VideoWriter", "container_of"]
 
@@ -62,15 +51,17 @@ class VideoWriter:
         encoding: VideoEncoding,
         metadata: Mapping[str, str],
     ) -> None:
+        encoder_for(encoding)
         self._path = path
         self._source_path = source
         self._info = info
         self._encoding = encoding
         self._metadata = dict(metadata)
-        self._encoder = encoder_for(encoding)
         self._files = ExitStack()
         self._source: InputContainer | None = None
-        self._track: _Track | None = None
+        self._output: OutputContainer | None = None
+        self._track: VideoTrack | None = None
+        self._passengers: Passengers | None = None
         self._notices: list[Notice] = []
 
     @property
@@ -89,8 +80,8 @@ class VideoWriter:
             self._path.open("wb").close()
         if self._source_path is not None:
             try:
-                kind = sniff(self._source_path)
-                self._source = self._files.enter_context(opened(self._source_path, kind))
+                source = opened(self._source_path, sniff(self._source_path))
+                self._source = self._files.enter_context(source)
             except MediaError as error:
                 self._note("media.stream_dropped", f"sound is left out: {error.message}")
         return self
@@ -104,9 +95,10 @@ class VideoWriter:
             OutputError: The encoder or the file does not take it.
         """
         with output_errors():
-            if self._track is None:
-                self._track = self._started(frame)
-            self._track.write(frame)
+            track = self._track or self._start(frame)
+            if self._passengers is not None:
+                self._passengers.advance(frame.pts * frame.time_base)
+            track.write(frame)
 
     def __exit__(
         self,
@@ -118,7 +110,7 @@ class VideoWriter:
 
         Raises:
             StorageFullError: The disk is full.
-            OutputError: The file does not hold every frame that was written.
+            OutputError: Nothing was written, or the file does not hold every frame that was.
         """
         is_finished = False
         try:
@@ -126,6 +118,83 @@ class VideoWriter:
                 self._finish()
                 is_finished = True
         finally:
-            self._close()
-            if not is_finished and self._path.is_file():
-                self._path.unlink()
+            self._files.close()
+            if not is_finished:
+                self._discard()
+
+    def _start(self, first: Frame) -> VideoTrack:
+        """Open the file for its first frame; a passenger that spoils the header is left behind."""
+        try:
+            return self._open(first, self._source)
+        except (av.FFmpegError, ValueError) as error:
+            is_storage = isinstance(error, av.FFmpegError) and is_storage_error(error)
+            if self._source is None or is_storage:
+                raise
+            self._note("media.stream_dropped", "sound and subtitles do not fit into the output")
+            return self._open(first, None)
+
+    def _open(self, first: Frame, source: InputContainer | None) -> VideoTrack:
+        output = av.open(
+            f"file:{self._path}",
+            "w",
+            format=self._encoding.container,
+            container_options=self._container_options(first),
+        )
+        track = VideoTrack(output, first, info=self._info, encoding=self._encoding)
+        passengers = None
+        if source is not None:
+            passengers = Passengers(
+                source,
+                output,
+                container=self._encoding.container,
+                offset_s=self._info.clock_offset_s,
+            )
+        output.metadata.update(self._metadata)
+        output.start_encoding()
+        self._output, self._track, self._passengers = output, track, passengers
+        return track
+
+    def _container_options(self, first: Frame) -> dict[str, str]:
+        """MP4 and MOV drop tags they have no box for unless told otherwise, and start playing late."""
+        if self._encoding.container not in ("mp4", "mov"):
+            return {}
+        options = {"movflags": "use_metadata_tags+faststart"}
+        unit = first.time_base
+        if unit.numerator == 1 and unit.denominator >= _MIN_TIMESCALE:
+            options["video_track_timescale"] = str(unit.denominator)
+        return options
+
+    def _finish(self) -> None:
+        if self._output is None or self._track is None:
+            raise OutputError("not one frame was written, so there is no video")
+        with output_errors():
+            self._track.finish()
+            if self._passengers is not None:
+                self._passengers.finish()
+            self._output.close()
+        self._notices += self._track.notices
+        self._notices += self._passengers.notices if self._passengers else ()
+        self._check(self._track.frames)
+
+    def _check(self, frames: int) -> None:
+        """Count the frames of the finished file: writers have been known to report success without having any."""
+        try:
+            with opened(self._path, sniff(self._path)) as container:
+                stream = main_video(container)
+                held = len(stream.index_entries) if stream.frames else 0
+                held = held or sum(1 for _ in packets(container, stream))
+                held -= missing_samples(stream, self._path.stat().st_size)
+        except MediaError as error:
+            raise OutputError(f"the written file cannot be read: {error.message}") from error
+        if held != frames:
+            raise OutputError(f"the written file holds {held} frames, wanted {frames}")
+
+    def _discard(self) -> None:
+        if self._output is not None:
+            with suppress(av.FFmpegError):
+                self._output.close()
+        if self._path.is_file():
+            self._path.unlink()
+
+    def _note(self, code: str, message: str) -> None:
+        self._notices.append(Notice(code, message))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -15,7 +16,7 @@ from app.core.errors import UnknownProcessorError, UsageError
 from app.core.picture import Picture
 from app.core.types import Face, Frame, Identity, Notice, Window
 from app.faces.assign import Assigner
-from app.faces.detector import FaceDetector
+from app.faces.detector import STILL_SIDES_PX, FaceDetector
 from app.faces.landmarks import FaceLandmarker
 from app.faces.people import IdentityBuilder
 from app.faces.recognizer import FaceRecognizer
@@ -41,6 +42,7 @@ class Tools:
     processors: Mapping[str, ProcessorSpec]
     limits: MediaLimits
     detector: FaceDetector
+    still_detector: FaceDetector
     landmarker: FaceLandmarker
     recognizer: FaceRecognizer
     gate: ContentGate
@@ -55,19 +57,21 @@ class Tools:
             processors=processors,
             limits=limits,
             detector=FaceDetector(zoo),
+            still_detector=FaceDetector(zoo, sides_px=STILL_SIDES_PX),
             landmarker=FaceLandmarker(zoo),
             recognizer=FaceRecognizer(zoo),
             gate=ContentGate(zoo),
         )
 
-    def tracker(self) -> FaceTracker:
-        """A tracker for one video or still."""
-        return FaceTracker(self.detector, self.landmarker, self.recognizer)
+    def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
+        """A tracker for one file; a still is looked at more closely, since it is only one."""
+        detector = self.still_detector if kind == "still" else self.detector
+        return FaceTracker(detector, self.landmarker, self.recognizer)
 
     def faces_of(self, picture: Picture) -> tuple[Face, ...]:
         """The faces of one picture, left to right, ties top to bottom."""
         still = Frame(index=0, pts=0, time_base=Fraction(1), picture=picture, is_cut=True)
-        return self.tracker().track((still,))[0].faces
+        return self.tracker("still").track((still,))[0].faces
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +152,7 @@ def source_identity(photos: tuple[Path, ...], tools: Tools) -> tuple[Identity, t
     """
     pictures = [read_still(photo, tools.limits).picture for photo in photos]
     tools.gate.check([picture.thumbnail(_GATE_SIDE_PX)[0] for picture in pictures], "source")
-    builder = IdentityBuilder(tools.detector, tools.landmarker, tools.recognizer)
+    builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
     return builder.build(pictures, label="source")
 
 
@@ -164,7 +168,7 @@ def _stages(
         work.append(processed(known.build(options, tools.zoo), known.crop))
     assigner = Assigner(spec.face_map.person, identity)
     return (
-        chained(before, tracked(tools.tracker()), assigned(assigner), target.demand_faces),
+        chained(before, tracked(tools.tracker(target.info.kind)), assigned(assigner), target.demand_faces),
         chained(*work, after),
     )
 

@@ -41,15 +41,17 @@ class LocalExecutor:
             Cancelled: `should_stop` said so; nothing is left behind.
         """
         tally = _Tally()
-        with open_plan(spec, self._tools) as plan:
-            with closing(run_threaded(plan.windows(), plan.stages)) as finished:
-                for window in finished:
-                    if should_stop():
-                        raise Cancelled("stopped on request")
-                    for frame in window:
-                        plan.sink.write(frame)
-                    tally.add(window)
-                    on_progress(tally.progress(plan.frames_total))
+        with (
+            open_plan(spec, self._tools) as plan,
+            closing(run_threaded(plan.windows(), plan.stages)) as finished,
+        ):
+            for window in finished:
+                if should_stop():
+                    raise Cancelled("stopped on request")
+                for frame in window:
+                    plan.sink.write(frame)
+                tally.add(window)
+                on_progress(tally.progress(plan.frames_total))
         return tally.result(spec, plan.notices())
 
 

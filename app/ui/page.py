@@ -86,7 +86,7 @@ def page_texts(processors: Sequence[ProcessorInfo]) -> Texts:
 def build_page(studio: PageStudio, texts: Texts) -> gr.Blocks:
     """Lay the page out and connect its events."""
     with gr.Blocks(title="FaceDock", analytics_enabled=False, fill_width=True) as demo:
-        _element("fd-header")
+        _markup("<fd-header></fd-header>")
         with gr.Row(elem_id="fd-columns"):
             form, start, reply = _columns(studio.processors(), texts)
         _connect(studio, form, start=start, reply=reply)
@@ -99,21 +99,26 @@ def _columns(
     processors: Sequence[ProcessorInfo], texts: Texts
 ) -> tuple[StartForm, gr.Button, gr.JSON]:
     with gr.Column(elem_id="fd-media"):
-        _element("fd-target", "fd-faces", card=texts("section.media"))
-        _element("fd-jobs", card=texts("section.jobs"))
+        with _card():
+            _heading(texts("section.media"))
+            _markup("<fd-target></fd-target>")
+            _markup("<fd-faces></fd-faces>")
+        with _card("fd-jobs-card"):
+            _heading(texts("section.jobs"))
+            _markup("<fd-jobs></fd-jobs>")
     with gr.Column(elem_id="fd-center"):
-        with gr.Column(elem_classes="fd-card"):
+        with _card():
             _markup("<fd-stage></fd-stage>")
-        with gr.Column(elem_classes="fd-card"):
+        with _card():
             whom, number = _people(texts)
     with gr.Column(elem_id="fd-choices"):
-        with gr.Column(elem_classes="fd-card"):
+        with _card():
             steps = _processing(processors, texts)
-        with gr.Column(elem_classes="fd-card"):
+        with _card():
             encoding, consent = _output(texts)
         with gr.Column(elem_id="fd-start-bar"):
             start = gr.Button(texts("start.button"), variant="primary", elem_id="fd-start")
-            _element("fd-note")
+            _markup("<fd-note></fd-note>")
         sources, target, reply = _carriers()
     form = StartForm(
         sources=sources,
@@ -127,15 +132,8 @@ def _columns(
     return form, start, reply
 
 
-def _element(*tags: str, card: I18nData | None = None) -> None:
-    """Place our own elements, on a card with a heading where one is given."""
-    if card is None:
-        _markup("".join(f"<{tag}></{tag}>" for tag in tags))
-        return
-    with gr.Column(elem_classes="fd-card"):
-        _heading(card)
-        for tag in tags:
-            _markup(f"<{tag}></{tag}>")
+def _card(id: str | None = None) -> gr.Column:
+    return gr.Column(elem_classes="fd-card", elem_id=id)
 
 
 def _heading(text: I18nData) -> None:

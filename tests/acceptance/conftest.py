@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from app import bootstrap
+from app.config import Settings
 from app.workbench import Workbench
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -31,7 +33,4 @@ def ground_truth(assets: Path) -> dict[str, dict[str, object]]:
 @pytest.fixture(scope="session")
 def workbench(models_dir: Path) -> Workbench:
     """The real thing, over the installed models."""
-    from app import bootstrap
-    from app.config import Settings
-
     return bootstrap.workbench(Settings(models_dir=models_dir))

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from app.core.errors import LabelError, UnwritableOutputError, UsageError
 from app.labelling.metadata import still_xmp
@@ -21,8 +22,6 @@ def picture(tmp_path: Path) -> Path:
 
 
 def save_labelled(path: Path, xmp: bytes) -> None:
-    from PIL.PngImagePlugin import PngInfo
-
     info = PngInfo()
     info.add_itxt("XML:com.adobe.xmp", xmp.decode())
     Image.fromarray(np.zeros((32, 48, 3), np.uint8)).save(path, format="PNG", pnginfo=info)

@@ -252,11 +252,11 @@ def _bare(rgb: FloatArray, model: FaceModel) -> FloatArray:
     Hair is looked for where it falls; elsewhere at the sides a texel counts as covered when it is no skin but its mirror image
     is: a strand, or the background behind a cheek that the mesh overshoots. Brows and beards, dark on both sides, pass.
     """
-    likely = _likely_skin(rgb, model, surely=1.9, never=3.3)
+    likely = _likely_skin(rgb, model, surely=1.6, never=2.8)
     points = texture_points(model.uv, REGION_SIDE_PX)
     brows = painted((regions.LEFT_BROW, regions.RIGHT_BROW), points, REGION_SIDE_PX)
     likely = np.maximum(likely, cv2.dilate(brows, _square(5)))
-    bare = cv2.GaussianBlur(cv2.erode(likely, _square(11)), (0, 0), 5)
+    bare = cv2.GaussianBlur(cv2.erode(likely, _square(19)), (0, 0), 4)
     one_sided = (1 - cv2.erode(likely, _square(5))) * cv2.erode(likely[:, ::-1], _square(7))
     one_sided = cv2.GaussianBlur(one_sided, (0, 0), 2)
     hair_zone, sides = (model.regions[..., i].astype(np.float32) / 255 for i in (1, 2))

@@ -47,6 +47,8 @@ LEFT_LIDS = (159, 145, 33, 133)
 RIGHT_LIDS = (386, 374, 263, 362)
 """Upper lid, lower lid, outer corner, inner corner."""
 
+EYE_LIDS = ((LEFT_EYE, LEFT_LIDS), (RIGHT_EYE, RIGHT_LIDS))
+
 STABLE = (
     *(33, 133, 263, 362, 168, 6, 197, 195, 5, 4, 1, 98, 327, 2),
     *(127, 356, 234, 454, 10, 151, 9, 8),

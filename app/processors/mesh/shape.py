@@ -72,5 +72,18 @@ def reshaped(
     if strength == 0:
         return points
     change = (wanted - proportions(points, model)) * model.shape_weights[:, None] * strength
+    change = _with_calm_lids(change, model)
     back = rigid_pose(model.canonical, points)
     return points + np.asarray(back.scale * change @ back.rotation.T, dtype=np.float32)
+
+
+def _with_calm_lids(change: FloatArray, model: FaceModel) -> FloatArray:
+    """Let the lids follow the corners of their eye: its place and width are the source's, how far it opens is the target's."""
+    calm = change.copy()
+    for contour, lids in regions.EYE_LIDS:
+        outer, inner = lids[2:]
+        axis = model.canonical[inner] - model.canonical[outer]
+        along = (model.canonical[list(contour)] - model.canonical[outer]) @ axis / (axis @ axis)
+        along = np.clip(along, 0, 1)[:, None]
+        calm[list(contour)] = change[outer] * (1 - along) + change[inner] * along
+    return calm

@@ -1,0 +1,150 @@
+"""The pictures of a video file in the making: encoder settings, colors, times, and the count of what went in."""
+
+from fractions import Fraction
+from typing import Final, cast
+
+from av import VideoFrame
+from av.codec.context import Flags
+from av.container import OutputContainer
+from av.video.codeccontext import VideoCodecContext
+from av.video.stream import VideoStream
+
+from app.core.color import ColorTags
+from app.core.errors import SizeChangedError
+from app.core.picture import PIXEL_FORMATS
+from app.core.types import Frame, Notice
+from app.media.encodable import encodable, encoded_tags
+from app.media.encoders import EncoderSpec, VideoEncoding, encoded_format, encoder_for
+from app.media.frames import color_range
+from app.media.info import MediaInfo
+
+_USUAL_RATE: Final = Fraction(25)
+
+
+class VideoTrack:
+    """The video stream of an output file, set up for its first frame.
+
+    Each frame is held back until the next one comes, since only then is it known how long it is shown.
+
+    Args:
+        output: The file; its header must not have been written yet.
+        first: The first frame, which is not written by this.
+        info: What `probe` says of the video that the frames come from.
+        encoding: How to encode.
+
+    Raises:
+        FFmpegError: The library refuses the settings.
+        ValueError: Likewise.
+    """
+
+    def __init__(
+        self, output: OutputContainer, first: Frame, *, info: MediaInfo, encoding: VideoEncoding
+    ) -> None:
+        self.frames = 0
+        self._output = output
+        self._info = info
+        self._time_base = first.time_base
+        self._size_wh = first.picture.size_wh
+        self._pending: Frame | None = None
+        self._step = max(1, round(1 / ((info.rate or _USUAL_RATE) * self._time_base)))
+        source = PIXEL_FORMATS.get(info.pixel_format, first.picture.pixel_format)
+        encoder = encoder_for(encoding)
+        self._format = encoded_format(
+            first.picture.pixel_format, source=source, size_wh=self._size_wh, encoder=encoder
+        )
+        self._tags = encoded_tags(
+            first.picture, source=info.tags, source_is_yuv=source.family == "yuv"
+        )
+        self._stream = self._added_stream(encoder, encoding)
+        self.notices = _conversion_notices(first, self._format.bits, self._format.has_alpha)
+
+    def write(self, frame: Frame) -> None:
+        """Take a frame, and encode the one before it.
+
+        Raises:
+            SizeChangedError: It has another size than the first one.
+            FFmpegError: The encoder or the file does not take it.
+        """
+        if frame.picture.size_wh != self._size_wh:
+            raise SizeChangedError(
+                f"frame {frame.index}: got {frame.picture.size_wh} pixels, wanted {self._size_wh} as before"
+            )
+        if self._pending is not None:
+            self._step = max(1, frame.pts - self._pending.pts)
+            self._encode(self._pending, self._step)
+        self._pending = frame
+
+    def finish(self) -> None:
+        """Encode the last frame, and all that the encoder still holds.
+
+        Raises:
+            FFmpegError: The encoder or the file does not take it.
+        """
+        if self._pending is not None:
+            self._encode(self._pending, self._last_duration(self._pending.pts))
+            self._pending = None
+        self._output.mux(self._stream.encode(None))
+
+    def _encode(self, frame: Frame, duration: int) -> None:
+        encoded: VideoFrame = encodable(frame.picture, self._format, self._tags)
+        encoded.pts, encoded.time_base, encoded.duration = frame.pts, self._time_base, duration
+        self.frames += 1
+        self._output.mux(self._stream.encode(encoded))
+
+    def _last_duration(self, pts: int) -> int:
+        """Up to the end of the source's video if that is about one frame away, else as long as the frame before."""
+        stream = self._info.video_stream
+        if stream is None or stream.duration_pts is None or stream.time_base != self._time_base:
+            return self._step
+        offset = round(self._info.clock_offset_s / self._time_base)
+        left = (stream.start_pts or 0) + stream.duration_pts - offset - pts
+        return left if 0 < left <= 2 * self._step else self._step
+
+    def _added_stream(self, encoder: EncoderSpec, encoding: VideoEncoding) -> VideoStream:
+        stream = cast(
+            "VideoStream",
+            self._output.add_stream(
+                encoder.name,
+                rate=self._info.rate or _USUAL_RATE,
+                options=encoder.codec_options(encoding),
+            ),
+        )
+        context = stream.codec_context
+        context.width, context.height = self._size_wh
+        context.pix_fmt = self._format.name
+        context.time_base = stream.time_base = self._time_base
+        # Only with this flag does the encoder hand each frame's duration on to its packet.
+        context.flags |= Flags.frame_duration
+        if self._info.pixel_aspect != 1:
+            context.sample_aspect_ratio = self._info.pixel_aspect
+        if encoder.codec_tag and encoding.container in ("mp4", "mov"):
+            context.codec_tag = encoder.codec_tag
+        if self._format.has_alpha:
+            stream.metadata["alpha_mode"] = "1"
+        _set_stream_colors(context, self._tags)
+        return stream
+
+
+def _set_stream_colors(context: VideoCodecContext, tags: ColorTags) -> None:
+    context.colorspace = tags.matrix
+    context.color_range = color_range(tags)
+    context.color_primaries = tags.primaries
+    context.color_trc = tags.transfer
+
+
+def _conversion_notices(first: Frame, bits: int, has_alpha: bool) -> tuple[Notice, ...]:
+    """What the encoder's pixel format cannot hold."""
+    notices = []
+    pixel_format = first.picture.pixel_format
+    if pixel_format.has_alpha and not has_alpha:
+        notices.append(
+            Notice("media.alpha_dropped", "the output format has no transparency; it was left out")
+        )
+    if bits < pixel_format.bits:
+        notices.append(
+            Notice(
+                "media.depth_reduced",
+                f"the output format holds {bits} bits a sample, the input has {pixel_format.bits}",
+            )
+        )
+    return tuple(notices)
