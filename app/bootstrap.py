@@ -91,14 +91,16 @@ def studio(settings: Settings) -> Iterator["Studio"]:
     from app.jobs.folders import DataFolders
     from app.jobs.library import MediaLibrary
     from app.jobs.store import JobStore
+    from app.jobs.sweep import sweep_orphans
     from app.media.preview import thumbnail_jpeg
     from app.media.probe import probe
-    from app.runtime.supervisor import Supervisor
+    from app.runtime.supervisor import ENGINE_COMMAND, Supervisor, SupervisorOptions
     from app.service import Studio, StudioParts
 
     bounds = limits(settings)
     folders = DataFolders(settings.data_dir)
     with _open_database(settings) as database:
+        sweep_orphans(database, folders)
         register = EngineRegister(database)
         library = MediaLibrary(
             database,
@@ -117,7 +119,9 @@ def studio(settings: Settings) -> Iterator["Studio"]:
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
             max_queued_jobs=settings.max_queued_jobs,
         )
-        with Supervisor(register):
+        # What came from the command line is not in the environment that the engine inherits.
+        command = (*ENGINE_COMMAND, "--data", str(settings.data_dir))
+        with Supervisor(register, SupervisorOptions(command=command)):
             yield Studio(parts)
 
 
@@ -136,6 +140,5 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
             engines=EngineRegister(database),
             folders=DataFolders(settings.data_dir),
             executor=LocalExecutor(_tools(settings)),
-            should_stop=should_stop,
         )
-        run_engine(parts)
+        run_engine(parts, should_stop=should_stop)

@@ -220,7 +220,7 @@ def verify(
     with _reported(as_json=as_json):
         settings = _settings()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
-        statuses = bootstrap.inventory(settings).verify(ids)
+        statuses = bootstrap.installer(settings).verify(ids)
         if as_json:
             _print_json([{"id": s.id, "state": s.state, "detail": s.detail} for s in statuses])
         for status in statuses:

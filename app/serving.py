@@ -10,6 +10,7 @@ from app.api.app import create_app
 from app.api.options import ApiOptions
 from app.config import Settings
 from app.core.errors import UsageError
+from app.runtime.stopping import stop_when_asked
 from app.ui.page import mount_page
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,8 @@ def serve_page(settings: Settings) -> None:
         UsageError: The address cannot be listened on.
     """
     listening = _listen(settings.host, settings.port)
-    with bootstrap.studio(settings) as studio:
+    # The server raises the signal that ended it once more; unhandled, it would end us before the engine is told.
+    with stop_when_asked(), bootstrap.studio(settings) as studio:
         app = create_app(studio, ApiOptions(max_upload_bytes=settings.max_upload_bytes))
         mount_page(app, studio)
         config = uvicorn.Config(

@@ -276,7 +276,9 @@ def _result(job: Job) -> ResultOut | None:
         frames=job.result.frames,
         frames_swapped=job.result.frames_swapped,
         faces_swapped=job.result.faces_swapped,
-        notices=[NoticeOut(code=n.code, message=n.message) for n in job.result.notices],
+        notices=[
+            NoticeOut(code=n.code, message=without_paths(n.message)) for n in job.result.notices
+        ],
     )
 
 

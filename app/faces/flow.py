@@ -12,7 +12,7 @@ from app.faces.landmarks import face_size_px
 
 _MAX_RETURN_ERROR_PX = 1.0
 _PULL = 0.35
-_PULL_PER_WIDTH = 25.0
+_PULL_PER_SIZE = 25.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,11 +69,13 @@ class Stabilizer:
         ahead = start + self._flow_at(start, last.gray, now.gray)
         back = ahead + self._flow_at(ahead, now.gray, last.gray)
         is_sure = np.linalg.norm(back - start, axis=1) < _MAX_RETURN_ERROR_PX
-        flowed = now.landmarks.copy()
-        flowed[is_sure, :2] = _moved(ahead, invert_affine(now.affine))[is_sure]
-        apart = np.linalg.norm(flowed - now.landmarks, axis=1) / face_size_px(now.landmarks)
-        pull = np.minimum(_PULL + _PULL_PER_WIDTH * apart, 1.0)[:, None]
-        return np.asarray(flowed + pull * (now.landmarks - flowed), dtype=np.float32)
+        expected = last.landmarks.copy()  # no flow tells the depth: it stays what it was
+        expected[:, :2] = _moved(ahead, invert_affine(now.affine))
+        away = now.landmarks - expected
+        apart = np.column_stack([np.linalg.norm(away[:, :2], axis=1)] * 2 + [np.abs(away[:, 2])])
+        pull = np.minimum(_PULL + _PULL_PER_SIZE * apart / face_size_px(now.landmarks), 1.0)
+        pull[~is_sure] = 1.0
+        return np.asarray(expected + pull * away, dtype=np.float32)
 
     def _flow_at(
         self, points: FloatArray, before: NDArray[np.uint8], after: NDArray[np.uint8]

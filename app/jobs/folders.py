@@ -11,10 +11,14 @@ class DataFolders:
     """The layout of the data volume.
 
     Attributes:
-        root: The volume; scratch lies in it, too, so that a finished file is only renamed, never copied.
+        root: The volume, made absolute, as jobs keep paths below it; scratch lies in it, too, so that a finished file
+            is only renamed, never copied.
     """
 
     root: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self.root.absolute())
 
     @property
     def database(self) -> Path:

@@ -223,26 +223,6 @@ class MediaLibrary:
             db.execute("DELETE FROM media WHERE id = ?", (media_id,))
         remove_tree(self._folder / media_id)
 
-    def sweep(self, *, min_age_s: float) -> int:
-        """Remove folders that no row knows: what a power cut or a kill has left behind.
-
-        Args:
-            min_age_s: Younger ones may be uploads on their way.
-
-        Returns:
-            How many were removed.
-        """
-        with self._database.read() as db:
-            known = {row["id"] for row in db.execute("SELECT id FROM media")}
-        orphans = [
-            folder
-            for folder in self._folder.iterdir()
-            if folder.name not in known and _age_s(folder) > min_age_s
-        ]
-        for folder in orphans:
-            remove_tree(folder)
-        return len(orphans)
-
     def _register(self, media_id: MediaId, name: str, upload: Upload) -> MediaItem:
         probed = self._look_at(upload.part, name)
         item = MediaItem(
@@ -307,10 +287,3 @@ def _item(db: sqlite3.Connection, media_id: MediaId) -> MediaItem:
     if row is None:
         raise NotFoundError("no upload has this id")
     return MediaItem(**{**dict(row), "info": json.loads(row["info"])})
-
-
-def _age_s(folder: Path) -> float:
-    try:
-        return time.time() - folder.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0

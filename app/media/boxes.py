@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from app.core.errors import DamagedMediaError
+from app.core.errors import DamagedMediaError, TruncatedMediaError
 from app.media.storage import storage_errors
 
 XMP_UUID = bytes.fromhex("BE7ACFCB97A942E89C71999491E3AFAC")
@@ -31,7 +31,8 @@ def boxes(file: BinaryIO, start: int, end: int) -> Iterator[Box]:
     """The boxes that lie one after the other between two positions.
 
     Raises:
-        DamagedMediaError: A box is shorter than its header or reaches beyond `end`.
+        TruncatedMediaError: A box reaches beyond `end`.
+        DamagedMediaError: A box is shorter than its header.
     """
     at = start
     while at + 8 <= end:
@@ -42,9 +43,13 @@ def boxes(file: BinaryIO, start: int, end: int) -> Iterator[Box]:
             size, header = int.from_bytes(file.read(8), "big"), 16
         elif size == 0:
             size = end - at
-        if size < header or at + size > end:
+        if size < header:
             raise DamagedMediaError(
-                f"box at byte {at}: got {size} bytes, wanted {header} to {end - at}; the file is cut or damaged"
+                f"box at byte {at}: its length is malformed; the file is damaged"
+            )
+        if at + size > end:
+            raise TruncatedMediaError(
+                f"box at byte {at}: got {end - at} of its {size} bytes; copy the file again"
             )
         yield Box(name, at + header, at + size)
         at += size
@@ -59,6 +64,7 @@ def append_xmp_box(path: Path, packet: bytes) -> None:
 
     Raises:
         DamagedMediaError: The boxes do not end where the file ends.
+        TruncatedMediaError: The last one reaches beyond it.
         StorageFullError: The disk is full.
         OutputError: The file cannot be written.
     """
@@ -81,6 +87,7 @@ def xmp_boxes(path: Path) -> tuple[bytes, ...]:
 
     Raises:
         DamagedMediaError: The boxes do not add up.
+        TruncatedMediaError: The last one reaches beyond the file's end.
     """
     found: list[bytes] = []
     with path.open("rb") as file:
@@ -97,6 +104,7 @@ def metadata_values(path: Path, key: str) -> tuple[str, ...]:
 
     Raises:
         DamagedMediaError: The boxes do not add up.
+        TruncatedMediaError: The last one reaches beyond the file's end.
     """
     found: list[str] = []
     with path.open("rb") as file:

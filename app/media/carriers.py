@@ -13,6 +13,9 @@ from app.media.output_errors import is_storage_error
 
 _BITS_A_CHANNEL_S: Final = 96_000
 _KEPT_TAGS: Final = ("language", "title", "handler_name", "comment")
+_LAYOUTS: Final = {1: "mono", 2: "stereo", 3: "3.0", 4: "4.0", 5: "5.0", 6: "5.1", 8: "7.1"}
+"""What both encoders take, by the number of channels; AVI files often say no more than that."""
+
 _OPUS_RATE_HZ: Final = 48_000
 _MAX_AAC_RATE_HZ: Final = 96_000
 
@@ -100,7 +103,7 @@ class TranscodeCarrier:
         self._offset_s = offset_s
         rate = _OPUS_RATE_HZ if encoder == "libopus" else min(source.rate, _MAX_AAC_RATE_HZ)
         self._target = cast("AudioStream", output.add_stream(encoder, rate=rate))
-        self._target.codec_context.layout = source.layout.name
+        self._target.codec_context.layout = _LAYOUTS.get(source.channels, "stereo")
         self._target.codec_context.bit_rate = _BITS_A_CHANNEL_S * source.channels
         describe(self._target, source)
 

@@ -3,6 +3,7 @@
 Sources: ITU-T T.81 annex B (JPEG markers), the PNG specification 5.3 (chunks), RFC 9649 (WebP chunks).
 """
 
+import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -56,6 +57,28 @@ def jpeg_segments(file: BinaryIO) -> Iterator[Chunk]:
         size = int.from_bytes(head[2:], "big")
         yield Chunk(head[1:2], at + 4, max(size - 2, 0))
         at += 2 + max(size, 2)
+
+
+class PngHead(NamedTuple):
+    """The header chunk: color type is 0 gray, 2 RGB, 3 palette, 4 gray with alpha, 6 RGB with alpha."""
+
+    size_wh: tuple[int, int]
+    bits: int
+    color_type: int
+
+
+def png_head(file: BinaryIO) -> PngHead:
+    """The header of a PNG.
+
+    Raises:
+        TruncatedMediaError: The file ends in its header.
+    """
+    file.seek(16)
+    head = file.read(10)
+    if len(head) < 10:
+        raise TruncatedMediaError("the PNG ends in its header; copy it again")
+    w, h, bits, color_type = struct.unpack(">IIBB", head)
+    return PngHead((w, h), bits, color_type)
 
 
 def png_chunks(file: BinaryIO) -> Iterator[Chunk]:

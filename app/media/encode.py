@@ -21,8 +21,8 @@ from app.media.video_track import VideoTrack
 
 __all__ = ["VideoEncoding", "VideoWriter", "container_of"]
 
-_MIN_TIMESCALE: Final = 600
-"""Below it the MP4 writer picks a multiple of its own, which is as exact and kinder to players."""
+_TIMESCALES: Final = range(600, 1_000_001)
+"""Units a second that are kept; below, the MP4 writer picks a multiple of its own, which is as exact."""
 
 
 class VideoWriter:
@@ -149,19 +149,29 @@ class VideoWriter:
                 container=self._encoding.container,
                 offset_s=self._info.clock_offset_s,
             )
-        output.metadata.update(self._metadata)
+        self._set_metadata(output)
         output.start_encoding()
         self._output, self._track, self._passengers = output, track, passengers
         return track
 
+    def _set_metadata(self, output: OutputContainer) -> None:
+        """Ours replace the source's, whatever the case of their letters: no tag may be there twice."""
+        ours = {key.lower() for key in self._metadata}
+        for key in [key for key in output.metadata if key.lower() in ours]:
+            del output.metadata[key]
+        output.metadata.update(self._metadata)
+
     def _container_options(self, first: Frame) -> dict[str, str]:
         """MP4 and MOV drop tags they have no box for unless told otherwise, and start playing late."""
         if self._encoding.container not in ("mp4", "mov"):
-            return {}
+            # Without it the whole file moves back by the lead-in of the sound, which lies before time 0.
+            return {"avoid_negative_ts": "disabled"}
         options = {"movflags": "use_metadata_tags+faststart"}
         unit = first.time_base
-        if unit.numerator == 1 and unit.denominator >= _MIN_TIMESCALE:
+        if unit.numerator == 1 and unit.denominator in _TIMESCALES:
+            # The second one is the unit of start offsets: 1/1000 s without it.
             options["video_track_timescale"] = str(unit.denominator)
+            options["movie_timescale"] = str(unit.denominator)
         return options
 
     def _finish(self) -> None:

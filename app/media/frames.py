@@ -74,7 +74,7 @@ def native_format(name: str) -> PixelFormat:
 
 
 def color_tags(frame: VideoFrame) -> ColorTags:
-    """The colour tags that a frame carries."""
+    """The color tags that a frame carries."""
     is_full = frame.format.name in _FULL_RANGE_NAMES or frame.color_range == 2
     return ColorTags(
         matrix=int(frame.colorspace),
@@ -110,21 +110,26 @@ def picture_of(frame: VideoFrame) -> Picture:
 
 
 def frame_of(picture: Picture) -> VideoFrame:
-    """A PyAV frame of its own memory, with the picture's planes and colour tags."""
+    """A PyAV frame of its own memory, with the picture's planes and color tags."""
+    frame = VideoFrame(*picture.size_wh, picture.pixel_format.name)
+    fill_inplace(frame, picture)
+    return frame
+
+
+def fill_inplace(frame: VideoFrame, picture: Picture) -> None:
+    """Write a picture's planes and color tags into a frame of the same size and format."""
     pixel_format = picture.pixel_format
-    frame = VideoFrame(*picture.size_wh, pixel_format.name)
     set_color_tags(frame, picture.tags)
     if pixel_format.family == "gray" and pixel_format.has_alpha:
         packed = np.stack(picture.planes, axis=-1)
         _rows(frame.planes[0], packed.shape, pixel_format)[...] = packed
-        return frame
+        return
     for plane, values in zip(frame.planes, picture.planes, strict=True):
         _rows(plane, values.shape, pixel_format)[...] = values
-    return frame
 
 
 def set_color_tags(target: VideoFrame, tags: ColorTags) -> None:
-    """Write colour tags onto a frame; a range that nobody stated stays unstated."""
+    """Write color tags onto a frame; a range that nobody stated stays unstated."""
     target.colorspace = tags.matrix
     target.color_range = color_range(tags)
     target.color_primaries = tags.primaries

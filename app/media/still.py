@@ -15,7 +15,7 @@ from app.media.still_decode import decode_still
 from app.media.still_encode import StillEncoding, encode_still
 from app.media.still_metadata import clean_exif, kept_png_chunks
 from app.media.still_open import OpenStill, open_still
-from app.media.still_types import JpegCoding, Still, StillFormat
+from app.media.still_types import JpegCoding, PngChunk, Still, StillFormat
 from app.media.storage import write_file
 
 _FORMAT_OF_SUFFIX: dict[str, StillFormat] = {
@@ -63,7 +63,7 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
 def read_still(path: Path, limits: MediaLimits) -> Still:
     """Read a still, or the first picture of an animation or of several pages.
 
-    Grey, alpha and 16 bits stay what they are; a palette becomes RGB, with alpha where it has some; inks become RGB,
+    Gray, alpha and 16 bits stay what they are; a palette becomes RGB, with alpha where it has some; inks become RGB,
     which a notice tells. Other pages, text chunks, thumbnails and everything private are not taken over.
 
     Raises:
@@ -86,7 +86,7 @@ def read_still(path: Path, limits: MediaLimits) -> Still:
             exif=exif or b"",
             xmp=next(iter(xmp_packets(path)), None),
             dpi=_dpi(still),
-            png_chunks=kept_png_chunks(still.file) if still.format == "png" else (),
+            png_chunks=_png_chunks(still, has_profile=decoded.icc is not None),
             jpeg=_jpeg_coding(still),
             is_lossless=_is_lossless(still),
             notices=(*decoded.notices, *dropped),
@@ -152,8 +152,14 @@ def _dpi(still: OpenStill) -> tuple[float, float] | None:
     return ((y, x) if still.orientation.is_transposed else (x, y)) if is_usable else None
 
 
+def _png_chunks(still: OpenStill, *, has_profile: bool) -> tuple[PngChunk, ...]:
+    if still.format != "png":
+        return ()
+    return tuple(c for c in kept_png_chunks(still.file) if has_profile or c[0] != b"iCCP")
+
+
 def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
-    """How a grey or color JPEG was encoded; inks are written as RGB, to which their tables do not fit."""
+    """How a gray or color JPEG was encoded; inks are written as RGB, to which their tables do not fit."""
     image = still.image
     if not isinstance(image, JpegImagePlugin.JpegImageFile) or image.mode not in ("L", "RGB"):
         return None

@@ -1,6 +1,8 @@
 """From an opened still to upright planes, in the layout that the file has."""
 
 import io
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -13,9 +15,22 @@ from app.core.picture import PIXEL_FORMATS, Picture, Plane
 from app.core.types import Notice
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
+from app.media.still_metadata import profile_fits
 from app.media.still_open import OpenStill
 
-_PILLOW_MODES = {"gray": "L", "ya8": "LA", "rgb24": "RGB", "rgba": "RGBA", "gray16le": "I;16"}
+_AVIF_HEAD_BYTES = 65_536
+_AV1_HIGH_BIT_DEPTH = 0x40
+
+_FIRST_PICTURE_ONLY = Notice(
+    "still.first_picture_only", "the file holds several pictures; the first one is used"
+)
+_CMYK_CONVERTED = Notice("still.cmyk_converted", "the CMYK picture was converted to RGB")
+_DEPTH_REDUCED = Notice("still.depth_reduced", "the AVIF has over 8 bits a channel; they became 8")
+_PROFILE_DROPPED = Notice(
+    "still.profile_dropped",
+    "the color profile is damaged or does not fit the pixels; it was left out",
+)
+_PILLOW_MODES = {"gray": "L", "ya8": "LA", "rgb24": "RGB", "rgba": "RGBA"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -40,37 +55,48 @@ def decode_still(still: OpenStill) -> DecodedStill:
         DamagedMediaError: The data make no picture.
         MediaTooLargeError: It does not fit in memory.
     """
-    icc = still.image.info.get("icc_profile") or None
-    notices = list(_notices(still))
+    layout = PIXEL_FORMATS[still.layout]
     with pillow_errors(still.format):
-        if still.image.mode == "CMYK":
-            image, icc = _from_cmyk(still.image, icc), None
-            planes = _planes(image, still.layout)
-        elif _has_deep_color(still.layout):
-            planes = _deep_planes(still)
-        else:
-            planes = _planes(still.image, still.layout)
-        stored = Picture(planes, PIXEL_FORMATS[still.layout])
-    picture = upright(stored, still.orientation)
-    return DecodedStill(picture=picture, icc=icc, notices=tuple(notices))
+        stored = Picture(_stored_planes(still), layout)
+    icc = None if still.image.mode == "CMYK" else _profile(still)
+    is_usable = icc is None or profile_fits(icc, layout)
+    return DecodedStill(
+        picture=upright(stored, still.orientation),
+        icc=icc if is_usable else None,
+        notices=(*_notices(still), *(() if is_usable else (_PROFILE_DROPPED,))),
+    )
 
 
-def _notices(still: OpenStill) -> list[Notice]:
-    notices = []
+def _profile(still: OpenStill) -> bytes | None:
+    return still.image.info.get("icc_profile") or None
+
+
+def _notices(still: OpenStill) -> Iterator[Notice]:
     if still.is_one_of_many:
-        notices.append(
-            Notice(
-                "still.first_picture_only", "the file holds several pictures; the first one is used"
-            )
-        )
+        yield _FIRST_PICTURE_ONLY
     if still.image.mode == "CMYK":
-        notices.append(Notice("still.cmyk_converted", "the CMYK picture was converted to RGB"))
-    return notices
+        yield _CMYK_CONVERTED
+    if still.format == "avif" and _has_deep_av1(still):
+        yield _DEPTH_REDUCED
 
 
-def _has_deep_color(layout: str) -> bool:
-    """Pillow holds 16 bits for grey only, so the other 16-bit pictures go through OpenCV."""
-    return PIXEL_FORMATS[layout].bits == 16 and layout != "gray16le"
+def _has_deep_av1(still: OpenStill) -> bool:
+    """Whether an AVIF has more than 8 bits. Source: AV1 in ISOBMFF, 2.3.3: flags in the third byte of `av1C`."""
+    still.file.seek(0)
+    found = re.search(rb"av1C..(.)", still.file.read(_AVIF_HEAD_BYTES), re.DOTALL)
+    return found is not None and bool(found.group(1)[0] & _AV1_HIGH_BIT_DEPTH)
+
+
+def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
+    """Pillow holds 16 bits for gray only, so the other 16-bit pictures go through OpenCV."""
+    image, layout = still.image, still.layout
+    if image.mode == "CMYK":
+        return _planes(_from_cmyk(image, _profile(still)), layout)
+    if image.mode in ("I;16", "I;16B"):
+        return _deep_gray(image, has_alpha=layout == "ya16le")
+    if PIXEL_FORMATS[layout].bits == 16:
+        return _deep_planes(still)
+    return _planes(image, layout)
 
 
 def _from_cmyk(image: Image.Image, icc: bytes | None) -> Image.Image:
@@ -91,11 +117,18 @@ def _from_cmyk(image: Image.Image, icc: bytes | None) -> Image.Image:
 def _planes(image: Image.Image, layout: str) -> tuple[Plane, ...]:
     mode = _PILLOW_MODES[layout]
     pixels = np.asarray(image if image.mode == mode else image.convert(mode))
-    if layout == "gray16le":
-        return (pixels.astype(np.uint16, copy=False),)
     if layout == "ya8":
         return _channel(pixels, 0), _channel(pixels, 1)
     return (pixels,)
+
+
+def _deep_gray(image: Image.Image, *, has_alpha: bool) -> tuple[Plane, ...]:
+    """16-bit gray, of which one value may stand for nothing."""
+    gray = np.asarray(image).astype(np.uint16, copy=False)
+    if not has_alpha:
+        return (gray,)
+    alpha = np.where(gray == image.info["transparency"], 0, 65_535).astype(np.uint16)
+    return gray, alpha
 
 
 def _deep_planes(still: OpenStill) -> tuple[Plane, ...]:
@@ -111,7 +144,7 @@ def _deep_planes(still: OpenStill) -> tuple[Plane, ...]:
 
 
 def _from_bgr(pixels: Plane, layout: str) -> tuple[Plane, ...]:
-    """Planes of what OpenCV decodes: blue first, and grey with alpha as four channels."""
+    """Planes of what OpenCV decodes: blue first, and gray with alpha as four channels."""
     if layout == "ya16le":
         return _channel(pixels, 0), _channel(pixels, 3)
     order = cv2.COLOR_BGR2RGB if layout == "rgb48le" else cv2.COLOR_BGRA2RGBA

@@ -106,7 +106,7 @@ def _check_side(size_wh: tuple[int, int], name: StillFormat) -> None:
 def _interleaved(picture: Picture) -> Plane:
     """`(H, W)` or `(H, W, channels)` of the planes of a still."""
     if picture.pixel_format.family == "yuv":
-        raise ValueError(f"a still has RGB or grey pixels, got {picture.pixel_format.name}")
+        raise ValueError(f"a still has RGB or gray pixels, got {picture.pixel_format.name}")
     return (
         picture.planes[0] if len(picture.planes) == 1 else cast("Plane", np.dstack(picture.planes))
     )
@@ -175,7 +175,8 @@ def _avif(task: _Task) -> bytes:
 def _saved(task: _Task, name: str, **settings: object) -> bytes:
     out = io.BytesIO()
     icc = task.still.icc
-    if icc is not None and icc[16:20] == b"GRAY" and name == "WEBP":
+    is_written_as_rgb = name == "WEBP" or task.channels == 2
+    if icc is not None and icc[16:20] == b"GRAY" and is_written_as_rgb:
         icc = None
     task.image.save(out, name, xmp=task.xmp, exif=task.still.exif, icc_profile=icc, **settings)
     return out.getvalue()
@@ -186,7 +187,11 @@ def _png(task: _Task) -> bytes:
 
 
 def _tiff(task: _Task) -> bytes:
-    return encode_tiff(task.pixels, still=task.still, xmp=task.xmp)
+    pixels = task.pixels
+    if pixels.dtype == np.uint16 and task.channels == 2:
+        # 16-bit gray with alpha is allowed in a TIFF, but hardly any program opens it.
+        pixels = pixels[..., (0, 0, 0, 1)]
+    return encode_tiff(pixels, still=task.still, xmp=task.xmp)
 
 
 _ENCODERS: dict[StillFormat, Callable[[_Task], bytes]] = {

@@ -1,6 +1,6 @@
 """What a still carries beside its pixels, and what of it may go on into the result.
 
-Kept: the colour profile, the resolution, when and how the picture was taken, its description and rights.
+Kept: the color profile, the resolution, when and how the picture was taken, its description and rights.
 Dropped: where (GPS), with which device, by whom, makers' own notes, and embedded thumbnails, which would show the face
 that was there before. The orientation is dropped because the pixels are upright now.
 """
@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from PIL import Image
 
+from app.core.picture import PixelFormat
 from app.media.chunks import png_chunks, read_chunk
 from app.media.orientation import Orientation
 from app.media.still_types import PngChunk
@@ -123,8 +124,15 @@ def _is_kept_detail(tag: int, value: object) -> bool:
     return tag not in _DROPPED_DETAILS
 
 
+def profile_fits(icc: bytes, pixel_format: PixelFormat) -> bool:
+    """Whether a profile is one, and is about pixels of this kind. Source: ICC.1:2010, 7.2 (header)."""
+    if icc[36:40] != b"acsp" or int.from_bytes(icc[:4], "big") != len(icc):
+        return False
+    return icc[16:20] == (b"GRAY" if pixel_format.family == "gray" else b"RGB ")
+
+
 def kept_png_chunks(file: BinaryIO) -> tuple[PngChunk, ...]:
-    """The chunks of a PNG that say how its numbers become colours, and its resolution, as they are.
+    """The chunks of a PNG that say how its numbers become colors, and its resolution, as they are.
 
     Raises:
         TruncatedMediaError: The file ends before `IEND`.

@@ -20,7 +20,8 @@ from PIL.Image import Exif
 from PIL.ImageFile import ImageFile
 
 from app.core.errors import BadDimensionsError, MediaTooLargeError, UnsupportedTypeError
-from app.media.chunks import png_chunks, read_chunk, webp_size_wh
+from app.media.boxes import boxes
+from app.media.chunks import png_chunks, png_head, read_chunk, webp_size_wh
 from app.media.limits import MediaLimits
 from app.media.orientation import Orientation
 from app.media.pillow_errors import pillow_errors
@@ -44,6 +45,7 @@ _OPENERS: dict[MediaKind, _Opener] = {
 """The one decoder that may see each kind; `Image.open` would ask them all, whatever the first bytes say."""
 
 _MIN_SIDE_PX = 2
+_PNG_GRAY_ALPHA = 4
 _BYTES_PER_PIXEL = 8
 _EXTRA_BYTES = 16 << 20
 
@@ -61,10 +63,9 @@ _LAYOUTS = {
     "CMYK": "rgb24",
     "YCbCr": "rgb24",
     "I;16": "gray16le",
-    "I;16L": "gray16le",
     "I;16B": "gray16le",
 }
-_WITH_ALPHA = {"gray": "ya8", "rgb24": "rgba"}
+_WITH_ALPHA = {"gray": "ya8", "rgb24": "rgba", "gray16le": "ya16le"}
 _WITH_16_BITS = {"gray": "gray16le", "ya8": "ya16le", "rgb24": "rgb48le", "rgba": "rgba64le"}
 
 
@@ -118,8 +119,7 @@ def open_still(path: Path, limits: MediaLimits) -> Iterator[OpenStill]:
     with path.open("rb") as file:
         _check_bytes(file, limits)
         with pillow_errors(name):
-            if name == "webp":
-                _check_size(webp_size_wh(file), limits)
+            _check_head(file, name, limits)
             file.seek(0)
             image = opener(file)
         with image:
@@ -151,6 +151,17 @@ def _check_bytes(file: BinaryIO, limits: MediaLimits) -> None:
         raise MediaTooLargeError(f"the picture file has {size} bytes, at most {most} are allowed")
 
 
+def _check_head(file: BinaryIO, name: StillFormat, limits: MediaLimits) -> None:
+    """What the decoder would not refuse in time, or not by the right name."""
+    if name == "webp":
+        _check_size(webp_size_wh(file), limits)
+    if name == "png":
+        _check_size(png_head(file).size_wh, limits)
+    if name == "avif":
+        for _ in boxes(file, 0, file.seek(0, 2)):
+            pass
+
+
 def _check_size(size_wh: tuple[int, int], limits: MediaLimits) -> None:
     if min(size_wh) < _MIN_SIDE_PX:
         raise BadDimensionsError(
@@ -164,7 +175,7 @@ def _described(image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFor
         exif = _exif(image, file, name)
         # Pillow turns a TIFF by itself, its `size` included.
         orientation = Orientation() if name == "tiff" else exif_orientation(exif)
-        layout = _layout(image, _bits(image, file, name))
+        layout = _layout(image, _samples(image, file, name))
     return OpenStill(
         image=image,
         file=file,
@@ -186,23 +197,25 @@ def _exif(image: ImageFile, file: BinaryIO, name: StillFormat) -> Exif:
     return parsed_exif(image.info.get("exif", b""))
 
 
-def _bits(image: ImageFile, file: BinaryIO, name: StillFormat) -> int:
-    """16 where the file has 16 bits a sample and we can keep them, else 8."""
+def _samples(image: ImageFile, file: BinaryIO, name: StillFormat) -> tuple[str, int]:
+    """Pillow's name of the pixel type, and 16 where the file has so many bits a sample, else 8."""
     if name == "png":
-        file.seek(24)
-        return 16 if file.read(1) == b"\x10" else 8
+        head = png_head(file)
+        # Pillow, which has no 16-bit gray with alpha, calls it RGBA.
+        return "LA" if head.color_type == _PNG_GRAY_ALPHA else image.mode, max(head.bits, 8)
     if isinstance(image, TiffImagePlugin.TiffImageFile):
-        return 16 if set(image.tag_v2.get(258, (8,))) == {16} else 8
-    return 8
+        return image.mode, 16 if set(image.tag_v2.get(258, (8,))) == {16} else 8
+    return image.mode, 8
 
 
-def _layout(image: ImageFile, bits: int) -> str:
-    layout = _LAYOUTS.get(image.mode)
+def _layout(image: ImageFile, samples: tuple[str, int]) -> str:
+    mode, bits = samples
+    layout = _LAYOUTS.get(mode)
     if layout is None:
         raise UnsupportedTypeError(
-            f"pixels of type {image.mode} cannot be edited; save the picture with 8 or 16 bits a channel"
+            f"pixels of type {mode} cannot be edited; save the picture with 8 or 16 bits a channel"
         )
-    if image.mode == "CMYK":
+    if mode == "CMYK":
         return layout
     if image.has_transparency_data:
         layout = _WITH_ALPHA.get(layout, layout)

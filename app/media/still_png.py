@@ -41,7 +41,7 @@ def _plain(pixels: Plane) -> bytes:
 
 
 def _deep(pixels: Plane) -> bytes:
-    """16 bits a channel: Pillow has them for grey only, OpenCV not for grey with alpha."""
+    """16 bits a channel: Pillow has them for gray only, OpenCV not for gray with alpha."""
     h, w = pixels.shape[:2]
     channels = 1 if pixels.ndim == 2 else pixels.shape[2]
     head = struct.pack(">IIBBBBB", w, h, 16, _COLOR_TYPES[channels], 0, 0, 0)

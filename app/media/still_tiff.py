@@ -54,7 +54,7 @@ def _directory(pixels: Plane, strip_bytes: int) -> ImageFileDirectory_v2:
     directory[256], directory[257] = w, h
     directory[258] = (pixels.dtype.itemsize * 8,) * channels
     directory[259] = 8  # deflate
-    directory[262] = 2 if channels >= 3 else 1  # RGB, or grey with black as 0
+    directory[262] = 2 if channels >= 3 else 1  # RGB, or gray with black as 0
     directory[273] = 0  # the strip follows the directory, which puts the place in
     directory[277] = channels
     directory[278] = h

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from typing import Final, cast
 
-from av import VideoFrame
 from av.codec.context import Flags
 from av.container import OutputContainer
 from av.video.codeccontext import VideoCodecContext
@@ -11,9 +10,9 @@ from av.video.stream import VideoStream
 
 from app.core.color import ColorTags
 from app.core.errors import SizeChangedError
-from app.core.picture import PIXEL_FORMATS
+from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.types import Frame, Notice
-from app.media.encodable import encodable, encoded_tags
+from app.media.encodable import EncodableFrames, encoded_tags
 from app.media.encoders import EncoderSpec, VideoEncoding, encoded_format, encoder_for
 from app.media.frames import color_range
 from app.media.info import MediaInfo
@@ -52,10 +51,9 @@ class VideoTrack:
         self._format = encoded_format(
             first.picture.pixel_format, source=source, size_wh=self._size_wh, encoder=encoder
         )
-        self._tags = encoded_tags(
-            first.picture, source=info.tags, source_is_yuv=source.family == "yuv"
-        )
-        self._stream = self._added_stream(encoder, encoding)
+        tags = encoded_tags(first.picture, source=info.tags, source_is_yuv=source.family == "yuv")
+        self._encodable = EncodableFrames(self._format, tags)
+        self._stream = self._added_stream(encoder, encoding, tags)
         self.notices = _conversion_notices(first, self._format.bits, self._format.has_alpha)
 
     def write(self, frame: Frame) -> None:
@@ -86,7 +84,7 @@ class VideoTrack:
         self._output.mux(self._stream.encode(None))
 
     def _encode(self, frame: Frame, duration: int) -> None:
-        encoded: VideoFrame = encodable(frame.picture, self._format, self._tags)
+        encoded = self._encodable.of(frame.picture)
         encoded.pts, encoded.time_base, encoded.duration = frame.pts, self._time_base, duration
         self.frames += 1
         self._output.mux(self._stream.encode(encoded))
@@ -100,7 +98,9 @@ class VideoTrack:
         left = (stream.start_pts or 0) + stream.duration_pts - offset - pts
         return left if 0 < left <= 2 * self._step else self._step
 
-    def _added_stream(self, encoder: EncoderSpec, encoding: VideoEncoding) -> VideoStream:
+    def _added_stream(
+        self, encoder: EncoderSpec, encoding: VideoEncoding, tags: ColorTags
+    ) -> VideoStream:
         stream = cast(
             "VideoStream",
             self._output.add_stream(
@@ -121,7 +121,7 @@ class VideoTrack:
             context.codec_tag = encoder.codec_tag
         if self._format.has_alpha:
             stream.metadata["alpha_mode"] = "1"
-        _set_stream_colors(context, self._tags)
+        _set_stream_colors(context, tags)
         return stream
 
 
@@ -136,7 +136,7 @@ def _conversion_notices(first: Frame, bits: int, has_alpha: bool) -> tuple[Notic
     """What the encoder's pixel format cannot hold."""
     notices = []
     pixel_format = first.picture.pixel_format
-    if pixel_format.has_alpha and not has_alpha:
+    if pixel_format.has_alpha and not has_alpha and _is_see_through(first.picture):
         notices.append(
             Notice("media.alpha_dropped", "the output format has no transparency; it was left out")
         )
@@ -148,3 +148,10 @@ def _conversion_notices(first: Frame, bits: int, has_alpha: bool) -> tuple[Notic
             )
         )
     return tuple(notices)
+
+
+def _is_see_through(picture: Picture) -> bool:
+    alpha = (
+        picture.planes[-1] if picture.pixel_format.family != "rgb" else picture.planes[0][..., 3]
+    )
+    return bool((alpha < (1 << picture.pixel_format.bits) - 1).any())

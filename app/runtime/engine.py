@@ -76,26 +76,26 @@ class EngineOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineParts:
-    """What an engine is wired of, in `bootstrap`.
-
-    Attributes:
-        should_stop: For example a `StopFlag`.
-    """
+    """What an engine is wired of, in `bootstrap`."""
 
     store: JobStore
     engines: EngineRegister
     folders: DataFolders
     executor: Executor
-    should_stop: Callable[[], bool]
     options: EngineOptions = EngineOptions()
 
 
-def run_engine(parts: EngineParts) -> None:
-    """Run jobs until asked to stop; a job on its way is then given back, and starts again in the next engine."""
+def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
+    """Run jobs until asked to stop; a job on its way is then given back, and starts again in the next engine.
+
+    Args:
+        parts: The store, the executor, and the rest.
+        should_stop: For example a `StopFlag`.
+    """
     sweep_scratch(parts.store, parts.folders)
-    with _Heart(parts) as heart:
+    with _Heart(parts, should_stop) as heart:
         logger.info("engine %s is ready", parts.options.name)
-        while not parts.should_stop():
+        while not should_stop():
             claim = _claim(parts)
             if claim is None:
                 time.sleep(parts.options.idle_s)
@@ -115,8 +115,9 @@ def sweep_scratch(store: JobStore, folders: DataFolders) -> None:
 class _Heart:
     """The thread that tells the store how the job is doing, and the job what the store wishes."""
 
-    def __init__(self, parts: EngineParts) -> None:
+    def __init__(self, parts: EngineParts, is_engine_stopping: Callable[[], bool]) -> None:
         self._parts = parts
+        self.is_engine_stopping = is_engine_stopping
         self._lock = threading.Lock()
         self._claim: Claim | None = None
         self._progress: Progress | None = None
@@ -148,7 +149,7 @@ class _Heart:
 
     def should_stop(self) -> bool:
         """Whether the job at hand is to end: it is unwanted, or the engine has to stop."""
-        return self._is_job_unwanted or self._parts.should_stop()
+        return self._is_job_unwanted or self.is_engine_stopping()
 
     def _hold(self, claim: Claim | None) -> None:
         # Waits for a tick under way, so that no renewal of the last job falls into the next one.
@@ -216,8 +217,8 @@ def _settle(parts: EngineParts, claim: Claim, heart: _Heart) -> None:
             result, made = _render(parts, claim, heart)
         store.finish(claim, result, publish=lambda: move_into_place(made, job.spec.output))
         logger.info("job %s: done", job.id)
-    except Cancelled as error:
-        _settle_canceled(parts, claim, error)
+    except Cancelled:
+        _settle_canceled(parts.store, claim, heart)
     except LeaseLostError:
         raise
     except AppError as error:
@@ -228,14 +229,14 @@ def _settle(parts: EngineParts, claim: Claim, heart: _Heart) -> None:
         store.stop(claim, JobState.FAILED, _failure_of(error))
 
 
-def _settle_canceled(parts: EngineParts, claim: Claim, error: Cancelled) -> None:
-    if parts.store.is_cancel_requested(claim):
-        parts.store.stop(claim, JobState.CANCELED)
-    elif parts.should_stop():
-        parts.store.release(claim)
+def _settle_canceled(store: JobStore, claim: Claim, heart: _Heart) -> None:
+    if store.is_cancel_requested(claim):
+        store.stop(claim, JobState.CANCELED)
+    elif heart.is_engine_stopping():
+        store.release(claim)
     else:
         logger.error("job %s ended itself although nobody asked", claim.job.id)
-        parts.store.stop(claim, JobState.FAILED, _failure_of(error))
+        store.stop(claim, JobState.FAILED, JobFailure(code=AppError.code, message=""))
 
 
 def _render(parts: EngineParts, claim: Claim, heart: _Heart) -> tuple[RenderResult, Path]:

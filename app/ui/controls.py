@@ -1,4 +1,4 @@
-"""Options become controls: what to draw is read from a pydantic class's JSON schema, so no processor needs a line here."""
+"""Options become controls, read from a pydantic class's JSON schema: no processor needs a line here."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,8 @@ def draw_options(options: Schema, prefix: str, texts: Texts) -> OptionControls:
 
     Args:
         options: What `model_json_schema` says of the options class.
-        prefix: What the texts' keys begin with; `option_texts` must be among `texts`.
+        prefix: What the keys of its texts begin with.
+        texts: All texts, `option_texts` of the same class among them.
 
     Raises:
         TypeError: A field is of a kind that no control can hold.
@@ -75,7 +76,7 @@ def _fields(options: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def _resolved(schema: Schema, definitions: Schema) -> Schema:
-    """A field's schema without indirections: enums in place, one literal as a list of one, optional as what it holds."""
+    """A field's schema without indirections: enums in place, one literal as a list of one, optional left out."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
         own = {key: value for key, value in schema.items() if key != "$ref"}
@@ -116,8 +117,7 @@ def _draw(schema: Schema, key: str, texts: Texts) -> Component:
 
 def _dropdown(schema: Schema, key: str, texts: Texts, *, common: Mapping[str, Any]) -> Component:
     choices = [(texts(f"{key}.{choice}"), choice) for choice in schema["enum"]]
-    # Gradio's hint says `str`; it takes the marker of a translation as well.
-    return gr.Dropdown(choices=choices, value=schema.get("default"), filterable=False, **common)  # type: ignore[arg-type]
+    return gr.Dropdown(choices=choices, value=schema.get("default"), filterable=False, **common)
 
 
 def _number(schema: Schema, common: Mapping[str, Any]) -> Component:

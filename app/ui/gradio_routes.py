@@ -32,6 +32,7 @@ class NeededRoutesOnly:
         self._gradio_app = gradio_app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
         if scope["type"] == "http" and not is_needed(path):
             body = {"error": {"code": NotFoundError.code, "message": "there is nothing here"}}

@@ -4,6 +4,7 @@ Uploads, pictures and results never pass through Gradio or its cache: the elemen
 and only ids of uploads reach a Gradio control.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from fastapi import FastAPI
 from gradio.i18n import I18nData
 from starlette.staticfiles import StaticFiles
 
-from app.core.error_table import ERROR_TABLE
+from app.core.error_table import ERROR_TABLE, Language
 from app.pipeline.spec import ConsentBasis, OutputChoices, RenderSpec
 from app.service import ProcessorInfo
 from app.ui.controls import OptionControls, draw_options, option_texts
@@ -39,12 +40,22 @@ _JS_WHOM = f"""(whom) => ({{ __type__: "update", visible: whom === "{ONE_PERSON}
 
 
 def mount_page(app: FastAPI, studio: PageStudio) -> FastAPI:
-    """Put the page at `/` of an application that already has its API; call it last.
+    """Put the page at `/` of an application that already has its API; call it last, and outside an event loop.
 
     Args:
         app: Serves `/api/v1`; gains `/ui` and everything below `/` that it does not have yet.
         studio: Lists the processors and takes jobs.
     """
+
+    async def mount() -> None:
+        _mount(app, studio)
+
+    # Gradio makes its locks in an event loop; where none runs it opens new ones and never closes them.
+    asyncio.run(mount())
+    return app
+
+
+def _mount(app: FastAPI, studio: PageStudio) -> None:
     texts = page_texts(studio.processors())
     demo = build_page(studio, texts)
     # Without it Gradio takes any path of the server for a file that somebody uploaded.
@@ -68,13 +79,12 @@ def mount_page(app: FastAPI, studio: PageStudio) -> FastAPI:
         mcp_server=False,
     )
     guard_mounted_gradio(app)
-    return app
 
 
 def page_texts(processors: Sequence[ProcessorInfo]) -> Texts:
     """The page's own texts, those of the error table, and those that come with the processors."""
     texts = Texts.load().including(ENGLISH, option_texts(_ENCODING, "encoding"))
-    for language in texts.tables:
+    for language in get_args(Language):
         errors = {f"error.{code}": entry.text(language) for code, entry in ERROR_TABLE.items()}
         texts = texts.including(language, errors)
     for each in processors:
@@ -85,14 +95,16 @@ def page_texts(processors: Sequence[ProcessorInfo]) -> Texts:
 
 def build_page(studio: PageStudio, texts: Texts) -> gr.Blocks:
     """Lay the page out and connect its events."""
+    demo: gr.Blocks
     with gr.Blocks(title="FaceDock", analytics_enabled=False, fill_width=True) as demo:
         _markup("<fd-header></fd-header>")
         with gr.Row(elem_id="fd-columns"):
             form, start, reply = _columns(studio.processors(), texts)
         _connect(studio, form, start=start, reply=reply)
-    return demo.queue(
-        max_size=_STARTS_WAITING, default_concurrency_limit=_STARTS_AT_ONCE, api_open=False
-    )
+        demo.queue(
+            max_size=_STARTS_WAITING, default_concurrency_limit=_STARTS_AT_ONCE, api_open=False
+        )
+    return demo
 
 
 def _columns(
@@ -160,6 +172,7 @@ def _people(texts: Texts) -> tuple[gr.Radio, gr.Number]:
         visible=False,
         label=texts("people.number"),
         info=texts("people.number.info"),
+        elem_classes="fd-number",
     )
     whom.change(None, whom, number, js=_JS_WHOM, api_visibility="private")
     return whom, number

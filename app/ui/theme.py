@@ -1,4 +1,4 @@
-"""The look of Gradio's own controls: every figure points at a token of `assets/page.css`, which knows light and dark."""
+"""The look of Gradio's own controls: values point at tokens of `assets/page.css`, which knows light and dark."""
 
 import gradio as gr
 
@@ -36,6 +36,7 @@ _TOKENS = {
     "block_info_text_color": "var(--fd-muted)",
     "input_background_fill": "var(--fd-card)",
     "input_background_fill_focus": "var(--fd-card)",
+    "input_border_width": "1px",
     "input_border_color": "var(--fd-line-strong)",
     "input_border_color_focus": "var(--fd-accent)",
     "input_shadow_focus": "0 0 0 3px var(--fd-accent-soft)",

@@ -1,10 +1,12 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from app.api.app import create_app
 from app.pipeline.progress import Progress, RenderResult
-from tests.jobs.fakes import MODEL, STILL, VIDEO, Volume
+from tests.jobs.fakes import MODEL, STILL, VIDEO, Volume, open_volume
 
 
 def upload(client: TestClient, content: bytes = STILL, name: str = "me.png") -> str:
@@ -110,7 +112,9 @@ def test_a_name_in_any_script_is_offered_for_download(client: TestClient, volume
     finish(volume)
     job = client.get("/api/v1/jobs").json()["jobs"][0]
     answer = client.get(job["result"]["url"])
-    assert "filename*=utf-8''%E6%B4%BE%E5%AF%B9_swapped.mp4" in answer.headers["content-disposition"]
+    assert (
+        "filename*=utf-8''%E6%B4%BE%E5%AF%B9_swapped.mp4" in answer.headers["content-disposition"]
+    )
 
 
 def test_an_unfinished_job_has_no_result(client: TestClient) -> None:
@@ -179,10 +183,10 @@ def test_bad_jobs_are_refused(
     assert client.get("/api/v1/jobs").json() == {"jobs": []}
 
 
-def test_a_full_queue_says_when_to_come_back(client: TestClient, volume: Volume) -> None:
-    for _ in range(100):
-        volume.submit()
-    answer = client.post("/api/v1/jobs", json=request_body(client))
+def test_a_full_queue_says_when_to_come_back(tmp_path: Path) -> None:
+    with open_volume(tmp_path, max_queued=1) as volume, TestClient(create_app(volume.studio)) as c:
+        submit(c)
+        answer = c.post("/api/v1/jobs", json=request_body(c))
     assert (answer.status_code, code_of(answer)) == (429, "queue.full")
     assert int(answer.headers["retry-after"]) > 0
 

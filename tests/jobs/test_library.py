@@ -1,6 +1,5 @@
 import hashlib
 import io
-import os
 from pathlib import Path
 
 import pytest
@@ -119,18 +118,6 @@ def test_a_thumbnail_is_made_once(volume: Volume) -> None:
     assert volume.studio.thumbnail(media_id, side_px=64) == b"JPEG 64"
     assert volume.studio.thumbnail(media_id, side_px=32) == b"JPEG 32"
     assert len(volume.thumbnails_made) == 2
-
-
-def test_the_sweep_removes_only_old_folders_that_no_row_knows(volume: Volume) -> None:
-    known = volume.upload()
-    old, young = (volume.folders.media / name for name in ("old", "young"))
-    for folder in (old, young):
-        folder.mkdir()
-        (folder / "original.part").write_bytes(b"half")
-    for folder in (old, volume.folders.media / known):
-        os.utime(folder, (0, 0))
-    assert volume.library.sweep(min_age_s=3600) == 1
-    assert sorted(path.name for path in volume.folders.media.iterdir()) == sorted([known, "young"])
 
 
 @pytest.mark.parametrize(

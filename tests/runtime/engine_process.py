@@ -31,9 +31,9 @@ def main() -> None:
                 engines=EngineRegister(database),
                 folders=folders,
                 executor=FakeExecutor(steps=asked.steps, step_s=asked.step_s),
-                should_stop=stop,
                 options=EngineOptions(name=asked.name, idle_s=0.02, tick_s=0.05, beat_s=0.2),
-            )
+            ),
+            should_stop=stop,
         )
 
 

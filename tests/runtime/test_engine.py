@@ -38,10 +38,9 @@ def running(volume: Volume, executor: FakeExecutor) -> Iterator[StopFlag]:
         engines=volume.engines,
         folders=volume.folders,
         executor=executor,
-        should_stop=stop,
         options=QUICK,
     )
-    thread = threading.Thread(target=run_engine, args=(parts,))
+    thread = threading.Thread(target=run_engine, args=(parts,), kwargs={"should_stop": stop})
     thread.start()
     try:
         yield stop
@@ -138,7 +137,7 @@ def test_a_watcher_sees_the_job_move(volume: Volume) -> None:
             id="a full disk",
         ),
         pytest.param(
-            Cancelled("by itself"), JobState.FAILED, "job.canceled", "by itself", id="unasked stop"
+            Cancelled("by itself"), JobState.FAILED, "internal.unexpected", "", id="unasked stop"
         ),
     ],
 )

@@ -61,7 +61,9 @@ def test_the_least_request_takes_every_default(volume: Volume) -> None:
 @pytest.mark.parametrize(
     ("steps", "error", "told"),
     [
-        pytest.param([{"processor": "nobody"}], UnknownProcessorError, "face_swapper", id="unknown"),
+        pytest.param(
+            [{"processor": "nobody"}], UnknownProcessorError, "face_swapper", id="unknown"
+        ),
         pytest.param(
             [{"processor": "face_swapper", "options": {"blend": 2}}],
             UsageError,

@@ -122,16 +122,16 @@ def _matrix_behind(network: Network, index: int) -> Operator:
 
 
 def _add(lowering: Lowering, operator: Operator) -> None:
-    if operator.kind == "DEQUANTIZE":
-        dequantize(lowering, operator)
-        return
-    if operator.kind not in _LOWERINGS or len(operator.outputs) != 1:
-        raise ConversionError(f"{operator}: this operator is not supported")
     try:
-        value = _LOWERINGS[operator.kind](lowering, operator)
+        if operator.kind == "DEQUANTIZE":
+            dequantize(lowering, operator)
+        elif operator.kind in _LOWERINGS and len(operator.outputs) == 1:
+            value = _LOWERINGS[operator.kind](lowering, operator)
+            lowering.set_value(operator.outputs[0], value)
+        else:
+            raise ConversionError(f"{operator}: this operator is not supported")
     except (ValueError, IndexError) as error:
         raise ConversionError(f"{operator}: its figures do not fit together: {error}") from error
-    lowering.set_value(operator.outputs[0], value)
 
 
 def _port(tensor: Tensor) -> Port:

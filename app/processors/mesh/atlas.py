@@ -53,7 +53,7 @@ class Atlas:
 
     Attributes:
         levels: The texture in falling sizes, each `(n, n, 4)` uint8: RGB, and how far the texel may be used.
-        skin: `(256, 256)` uint8, how surely a texel is skin and neither beard nor make-up.
+        skin: `(256, 256, 2)` uint8, how surely a texel is skin and neither beard nor make-up; the second answer is stricter.
         shape: `(468, 3)` float32, the source's proportions in the canonical frame.
     """
 
@@ -85,7 +85,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     usable = np.clip((seen - 0.15) / 0.5, 0, 1)
     return Atlas(
         levels=_levels(rgb, usable),
-        skin=np.rint(_likely_skin(rgb, model, surely=3.0, never=4.4) * 255).astype(np.uint8),
+        skin=_skin_twice(rgb, model),
         shape=np.mean([proportions(_mesh(view), model) for view in identity.views[:1]], axis=0),
     )
 
@@ -252,11 +252,12 @@ def _bare(rgb: FloatArray, model: FaceModel) -> FloatArray:
     Hair is looked for where it falls; elsewhere at the sides a texel counts as covered when it is no skin but its mirror image
     is: a strand, or the background behind a cheek that the mesh overshoots. Brows and beards, dark on both sides, pass.
     """
-    likely = _likely_skin(rgb, model, surely=1.6, never=2.8)
+    likely = _likely_skin(rgb, model, surely=1.9, never=3.3)
     points = texture_points(model.uv, REGION_SIDE_PX)
     brows = painted((regions.LEFT_BROW, regions.RIGHT_BROW), points, REGION_SIDE_PX)
     likely = np.maximum(likely, cv2.dilate(brows, _square(5)))
     bare = cv2.GaussianBlur(cv2.erode(likely, _square(19)), (0, 0), 4)
+    bare = np.clip((bare - 0.3) / 0.6, 0, 1)
     one_sided = (1 - cv2.erode(likely, _square(5))) * cv2.erode(likely[:, ::-1], _square(7))
     one_sided = cv2.GaussianBlur(one_sided, (0, 0), 2)
     hair_zone, sides = (model.regions[..., i].astype(np.float32) / 255 for i in (1, 2))
@@ -271,6 +272,14 @@ def _likely_skin(rgb: FloatArray, model: FaceModel, *, surely: float, never: flo
     image = lab(np.clip(small, 0, 255).astype(np.uint8))
     seeds = painted(regions.SKIN_PATCHES, texture_points(model.uv, side), side) > 0.5
     return skin_likelihood(image, skin_tone(image, seeds), surely, never)
+
+
+def _skin_twice(rgb: FloatArray, model: FaceModel) -> NDArray[np.uint8]:
+    loose, strict = (
+        _likely_skin(rgb, model, surely=surely, never=never)
+        for surely, never in ((3.0, 4.4), (1.5, 3.0))
+    )
+    return np.rint(np.dstack([loose, strict]) * 255).astype(np.uint8)
 
 
 def _square(side: int) -> NDArray[np.uint8]:

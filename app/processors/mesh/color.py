@@ -1,13 +1,16 @@
 """Put the source's skin under the target's light.
 
 Light multiplies. So the texture gets a *gain* per channel, measured in linear light: one for the whole face, which takes the target's
-skin tone and exposure over, and a slowly varying one, which takes its shading over (a lamp from the side, a red stage). Since display values are
+skin tone and exposure over, and a slowly varying one, which takes its shading over (a lamp from the side, a red stage). Towards the
+mask's edge the shading is followed more closely, so that both sides of the seam agree. Since display values are
 nearly a power of light, a gain in light is a gain in display values, and the full picture need never be converted.
 
 What a gain cannot say is how strong contrast is, and how hue changes with brightness (shadows redder, highlights paler). The second
-step matches those: chroma is scaled, never up, and the hue that belongs to each brightness is exchanged for the target's. With a gray or
-tinted target the scale is 0, and what is left is brightness in the target's tint. All is learned small; the result is a tiny gain
-picture and a curve.
+step matches those as functions of brightness: highlights never pass the target's own, chroma is scaled, never up, and the hue that belongs
+to each brightness is exchanged for the target's. With a gray or tinted target the scale is 0, and what is left is brightness in the
+target's tint.
+
+All is learned small; the result is a small gain picture and two curves.
 """
 
 from dataclasses import dataclass
@@ -22,15 +25,24 @@ _GAMMA = 2.2
 _LIGHT = ((np.arange(256) / 255) ** _GAMMA).astype(np.float32)
 _LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 
-_SHADING_SHARE = 0.16
-"""Blur of the shading in face sizes; half of it copies the target's features, and identity falls (SFace 0.54 to 0.51)."""
+_BROAD, _CLOSE = 0.18, 0.05
+"""Blur of the shading in face sizes, inside and towards the edge.
 
-_EDGE_BLUR = 0.3
+Half of the broad one copies the target's features all over, and identity falls (SFace cosine 0.54 to 0.51).
+"""
+
 _DARKEST_LIGHT = 0.004
 _MAX_GAIN, _MAX_SHADING = 6.0, 4.0
+_COOLING = 0.15
 _CONTRAST = (0.9, 1.2)
+_HIGHLIGHTS = (0.7, 1.2)
+_CEILING, _MIN_ROOM = 4.0, 40.0
+"""How far highlights may rise above the mean: in spreads of the target's, and at least in levels."""
+
+_WHITE = 250.0
+
 _SKIN_REACH = 1.5
-"""Spreads of brightness within which contrast is matched; brows, lashes and nostrils beyond keep their depth."""
+"""Spreads below the mean within which contrast is matched; brows, lashes and nostrils beyond keep their depth."""
 
 _TINT_REACH = 46.0
 """Levels around the skin's mean brightness within which hue follows brightness; beyond, it stays."""
@@ -40,20 +52,41 @@ _DARK_LEVEL = 64.0
 _MIN_WEIGHT = 50.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ColorMatch:
-    """How to color a texture like a target.
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class FacePair:
+    """Both faces over the same box, small.
 
     Attributes:
-        gain: `(k, l, 3)` float32 over the face's box, to be enlarged: factors on display values.
-        chroma: Factor on what is left of a color after its brightness.
-        curve: `(256, 3)` float32, what to add for each brightness.
-        step: Levels between two entries of the curve; above 1 where the gain lifts highlights over 255.
+        texture: `(h, w, 3)` uint8 RGB, the drawn source.
+        target: `(h, w, 3)` uint8 RGB.
+        weights: `(h, w)` float32: how surely both show plain skin.
+        plain: `(h, w)` float32: how surely the texture does; 0 on brows, lips and beard.
+        alpha: `(h, w)` float32, the mask.
+        face_px: Size of the face in these pixels.
+    """
+
+    texture: NDArray[np.uint8]
+    target: NDArray[np.uint8]
+    weights: FloatArray
+    plain: FloatArray
+    alpha: FloatArray
+    face_px: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ColorMatch:
+    """How to color a texture like a target: `texture * gain`, then `* factor + offset` by its brightness.
+
+    Attributes:
+        gain: `(h, w, 3)` float32 over the face's box, to be enlarged.
+        factor: `(256,)` float32.
+        offset: `(256, 3)` float32.
+        step: Levels between two entries of the curves; above 1 where the gain lifts highlights over 255.
     """
 
     gain: FloatArray
-    chroma: float
-    curve: FloatArray
+    factor: FloatArray
+    offset: FloatArray
     step: float
 
     def apply(self, texture: NDArray[np.uint8]) -> FloatArray:
@@ -66,107 +99,120 @@ class ColorMatch:
             `(h, w, 3)` float32, 0 to 255 but for rounding.
         """
         lit = _lit(texture, self.gain)
-        index = _luma_index(lit, self.step)
-        return lit * np.float32(self.chroma) + cv2.LUT(index, self.curve[None])
+        index = _curve_index(lit, self.step)
+        lit *= cv2.LUT(index, self.factor)
+        lit += cv2.LUT(index, self.offset[None])
+        return lit
 
 
-def match_color(texture: NDArray[np.uint8], target: NDArray[np.uint8], weights: FloatArray, alpha: FloatArray, *, face_px: float, shading: float
-) -> ColorMatch:
+def match_color(pair: FacePair, shading: float) -> ColorMatch:
     """Learn how to color a texture like the target.
 
     Args:
-        texture: `(h, w, 3)` uint8 RGB, the drawn source, small.
-        target: `(h, w, 3)` uint8 RGB, the target at the same place and size.
-        weights: `(h, w)` float32: how surely both show plain skin.
-        alpha: `(h, w)` float32, the mask: at its edge the light is followed closely, so that no seam shows.
-        face_px: Size of the face in these pixels.
+        pair: Both faces.
         shading: 0 to 1, how much of the target's light and shade to take over.
     """
-    gain = _gain(texture, target, weights, alpha, _SHADING_SHARE * face_px, shading)
-    lit = _lit(texture, gain)
+    gain = _features_spared(_gain(pair, shading), pair.plain)
+    lit = _lit(pair.texture, gain)
     step = max(1.0, float(lit.max()) / 255)
-    chroma, curve = _tone(lit, target, weights, step)
-    return ColorMatch(gain, chroma, curve, step)
+    factor, offset = _curves(_Tone.of(lit, pair.weights), _Tone.of(pair.target, pair.weights), step)
+    return ColorMatch(gain=gain, factor=factor, offset=offset, step=step)
 
 
 def _lit(texture: NDArray[np.uint8], gain: FloatArray) -> FloatArray:
     full = cv2.resize(gain, texture.shape[1::-1], interpolation=cv2.INTER_LINEAR)
-    return cv2.multiply(texture, full, dtype=cv2.CV_32F)
+    return np.asarray(cv2.multiply(texture, full, dtype=cv2.CV_32F), dtype=np.float32)
 
 
-def _luma_index(rgb: FloatArray, step: float) -> NDArray[np.uint8]:
-    """Brightness as a row of the curve, in each of three channels, as a table wants it."""
-    index = cv2.transform(rgb, np.repeat(_LUMA / np.float32(step), 3, 0))
-    return np.clip(np.rint(index), 0, 255).astype(np.uint8)
+def _curve_index(rgb: FloatArray, step: float) -> NDArray[np.uint8]:
+    """Brightness as an entry of the curves, in each of three channels, as `cv2.LUT` wants it."""
+    luma = cv2.transform(rgb, _LUMA / np.float32(step))
+    index = cv2.convertScaleAbs(luma)
+    return np.asarray(cv2.merge([index, index, index]), dtype=np.uint8)
 
 
-def _gain(
-    texture: NDArray[np.uint8], target: NDArray[np.uint8], weights: FloatArray, alpha: FloatArray, blur_px: float, shading: float
-) -> FloatArray:
-    step = max(1.0, blur_px * _EDGE_BLUR / 2)
-    size_wh = tuple(max(4, round(side / step)) for side in texture.shape[1::-1])
-
-    def shrunk(image: FloatArray) -> FloatArray:
-        return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)
-
-    small = shrunk(weights)
+def _gain(pair: FacePair, shading: float) -> FloatArray:
+    """Factors on display values for each pixel of the pair."""
+    h, w = pair.weights.shape
+    if float(pair.weights.sum()) < _MIN_WEIGHT:
+        return np.ones((h, w, 3), np.float32)
+    step = max(1.0, pair.face_px * _CLOSE / 2)
+    size_wh = max(4, round(w / step)), max(4, round(h / step))
+    weights = cv2.resize(pair.weights, size_wh, interpolation=cv2.INTER_AREA)
     ours, theirs = (
-        shrunk(cv2.LUT(image, _LIGHT) * weights[..., None]) for image in (texture, target)
+        cv2.resize(
+            cv2.LUT(image, _LIGHT) * pair.weights[..., None], size_wh, interpolation=cv2.INTER_AREA
+        )
+        for image in (pair.texture, pair.target)
     )
-    if float(weights.sum()) < _MIN_WEIGHT:
-        return np.ones((*size_wh[::-1], 3), np.float32)
     whole = theirs.sum((0, 1)) / np.maximum(ours.sum((0, 1)), 1e-6)
-    whole = np.clip(whole, 1 / _MAX_GAIN, _MAX_GAIN)
-    ours = ours * whole.astype(np.float32)
-    broad = _ratio(ours, theirs, small, blur_px / step) ** shading
-    close = _ratio(ours, theirs, small, blur_px * _EDGE_BLUR / step) ** max(shading, 1.0 * (shading > 0))
-    edge = 1 - shrunk(alpha)[..., None]
-    local = broad + (close - broad) * edge
-    return np.asarray((whole * local) ** (1 / _GAMMA), dtype=np.float32)
+    whole = np.clip(whole, 1 / _MAX_GAIN, _MAX_GAIN).astype(np.float32)
+    shade = _shade(ours * whole, theirs, weights, pair.face_px / step, edge=_near_edge(pair, size_wh))
+    gain = (whole * shade**shading) ** np.float32(1 / _GAMMA)
+    return cv2.resize(gain, (w, h), interpolation=cv2.INTER_LINEAR)
 
 
-def _ratio(ours, theirs, weights, blur_px):
-    def spread(image: FloatArray) -> FloatArray:
-        return cv2.GaussianBlur(image, (0, 0), blur_px, borderType=cv2.BORDER_CONSTANT)
-
-    near = spread(weights)[..., None] + 1e-3
-    local = (spread(theirs) / near + _DARKEST_LIGHT) / (spread(ours) / near + _DARKEST_LIGHT)
-    return np.clip(local, 1 / _MAX_SHADING, _MAX_SHADING)
+def _near_edge(pair: FacePair, size_wh: tuple[int, int]) -> FloatArray:
+    """1 at the mask's edge and beyond, falling to 0 inside."""
+    small = cv2.resize(pair.alpha, size_wh, interpolation=cv2.INTER_AREA)
+    return 1 - cv2.GaussianBlur(small, (0, 0), 3)
 
 
-def _tone(
-    lit: FloatArray, target: NDArray[np.uint8], weights: FloatArray, step: float
-) -> tuple[float, FloatArray]:
-    ours, theirs = _Tone.of(lit, weights), _Tone.of(target.astype(np.float32), weights)
-    level = np.arange(256, dtype=np.float32) * np.float32(step)
-    contrast = float(np.clip(theirs.contrast / max(ours.contrast, 1e-3), *_CONTRAST))
-    chroma = float(np.clip(theirs.chroma / max(ours.chroma, 1e-3), 0, 1))
-    reach = _SKIN_REACH * ours.contrast
-    wanted = level - ours.mean + theirs.mean
-    wanted += (contrast - 1) * np.clip(level - ours.mean, -reach, 0)
-    high = float(np.clip(theirs.highlight / max(ours.highlight, 1e-3), 0.2, 1.2))
-    wanted += (high - 1) * np.clip(level - ours.mean, 0, None)
-    slope = ours.slope * chroma + np.clip(theirs.slope - ours.slope * chroma, -_MAX_TINT_SLOPE, _MAX_TINT_SLOPE)
-    curve = (wanted - chroma * level)[:, None]
-    curve = curve + theirs.tint(wanted, slope) - chroma * ours.tint(level, ours.slope)
-    return chroma, curve.astype(np.float32)
+def _shade(
+    ours: FloatArray, theirs: FloatArray, weights: FloatArray, face_px: float, *, edge: FloatArray
+) -> FloatArray:
+    """Light of the target over that of the texture, blurred."""
+    broad, close = (
+        _blurred_ratio(ours, theirs, weights, share * face_px) for share in (_BROAD, _CLOSE)
+    )
+    return broad + (close - broad) * edge[..., None]
+
+
+def _blurred_ratio(
+    ours: FloatArray, theirs: FloatArray, weights: FloatArray, blur_px: float
+) -> FloatArray:
+    planes = np.dstack([ours, theirs, weights])
+    soft = cv2.GaussianBlur(planes, (0, 0), blur_px, borderType=cv2.BORDER_CONSTANT)
+    floor = (soft[..., 6:] + np.float32(1e-3)) * np.float32(_DARKEST_LIGHT)
+    ratio = (soft[..., 3:6] + floor) / (soft[..., :3] + floor)
+    return np.clip(ratio, 1 / _MAX_SHADING, _MAX_SHADING)
+
+
+def _features_spared(gain: FloatArray, plain: FloatArray) -> FloatArray:
+    """Keep what is no skin from turning blue.
+
+    Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the brown, would come out blue
+    and purple; they get one factor for all channels instead. A gain that warms is left alone: it may be a lamp.
+    """
+    cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / _COOLING, 0, 1)
+    share = (cooling * (1 - plain))[..., None]
+    return gain + (cv2.transform(gain, np.repeat(_LUMA, 3, 0)) - gain) * share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tone:
-    """Brightness and hue of skin: mean and spread of luma, color difference at the mean, its slope, and what is left of it."""
+    """Brightness and hue of skin.
+
+    Attributes:
+        mean: Of luma.
+        spread: Of luma.
+        rise: Spread of the luma above the mean.
+        color: `(3,)` color less luma at the mean.
+        slope: `(3,)` change of `color` per level of luma.
+        chroma: Spread of color that luma does not explain.
+    """
 
     mean: float
-    contrast: float
-    highlight: float
+    spread: float
+    rise: float
     color: FloatArray
     slope: FloatArray
     chroma: float
 
     @classmethod
-    def of(cls, rgb: FloatArray, weights: FloatArray) -> "_Tone":
+    def of(cls, rgb: NDArray[np.uint8] | FloatArray, weights: FloatArray) -> "_Tone":
         share = (weights / max(float(weights.sum()), 1e-6)).ravel()
-        pixels = rgb.reshape(-1, 3)
+        pixels = rgb.reshape(-1, 3).astype(np.float32)
         luma = pixels @ _LUMA[0]
         difference = pixels - luma[:, None]
         mean, color = float(share @ luma), share @ difference
@@ -174,11 +220,34 @@ class _Tone:
         variance = float(share @ (offset * offset))
         slope = (share * offset) @ (difference - color) / (variance + 25)
         rest = difference - color - offset[:, None] * slope
-        highlight = float(share @ np.maximum(offset, 0)**2)**.5
-        return cls(mean, variance**0.5, highlight, color, slope, float(share @ (rest * rest).sum(1)) ** 0.5)
+        rise = float(share @ np.square(np.maximum(offset, 0))) ** 0.5
+        chroma = float(share @ (rest * rest).sum(1)) ** 0.5
+        return cls(mean, variance**0.5, rise, color, slope, chroma)
 
     def tint(self, level: FloatArray, slope: FloatArray) -> FloatArray:
         """Color difference that belongs to each brightness; none in black."""
         reach = np.clip(level - self.mean, -_TINT_REACH, _TINT_REACH)
         fade = np.clip(level / min(_DARK_LEVEL, max(self.mean, 1.0)), 0, 1)
-        return (self.color + reach[:, None] * slope) * fade[:, None]
+        return np.asarray((self.color + reach[:, None] * slope) * fade[:, None], dtype=np.float32)
+
+
+def _curves(ours: _Tone, theirs: _Tone, step: float) -> tuple[FloatArray, FloatArray]:
+    level = np.arange(256, dtype=np.float32) * np.float32(step)
+    wanted = _wanted_level(level, ours, theirs)
+    chroma = float(np.clip(theirs.chroma / max(ours.chroma, 1e-3), 0, 1))
+    factor = chroma * np.minimum(1, wanted / np.maximum(level, 1))
+    bend = np.clip(theirs.slope - ours.slope * chroma, -_MAX_TINT_SLOPE, _MAX_TINT_SLOPE)
+    tint = theirs.tint(wanted, ours.slope * chroma + bend)
+    offset = (wanted - factor * level)[:, None] + tint - factor[:, None] * ours.tint(level, ours.slope)
+    return factor.astype(np.float32), offset.astype(np.float32)
+
+
+def _wanted_level(level: FloatArray, ours: _Tone, theirs: _Tone) -> FloatArray:
+    """The brightness that each brightness of the lit texture shall have."""
+    contrast = np.clip(theirs.spread / max(ours.spread, 1e-3), *_CONTRAST)
+    rise = np.clip(theirs.rise / max(ours.rise, 1e-3), *_HIGHLIGHTS)
+    above = np.maximum(level - ours.mean, 0) * rise
+    below = np.minimum(level - ours.mean, 0)
+    below = below + (contrast - 1) * np.maximum(below, -_SKIN_REACH * ours.spread)
+    room = min(max(_CEILING * theirs.rise, _MIN_ROOM), max(_WHITE - theirs.mean, 4.0))
+    return np.asarray(theirs.mean + room * (1 - np.exp(-above / room)) + below, dtype=np.float32)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from app.processors.mesh import regions
 from app.processors.mesh.face_model import fill_inplace
 from app.processors.mesh.raster import FloatArray, IntArray
+from app.processors.mesh.shape import gap_share
 
-_EDGE = 0.085
+_EDGE = 0.08
 """Width of the edge in face sizes."""
 
 _HAIR_SOFT = 0.012
@@ -85,7 +86,7 @@ def eye_closedness(points: FloatArray, lids: tuple[int, int, int, int]) -> float
         lids: Upper lid, lower lid, outer corner, inner corner.
     """
     low, high = _EYE_CLOSES
-    return float(np.clip((high - _gap_share(points, *lids)) / (high - low), 0, 1))
+    return float(np.clip((high - gap_share(points, *lids)) / (high - low), 0, 1))
 
 
 def mouth_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> FloatArray:
@@ -100,14 +101,8 @@ def mouth_mask(points: FloatArray, size_wh: tuple[int, int], face_px: float) -> 
 def mouth_openness(points: FloatArray) -> float:
     """0 closed to 1 open, continuous, so that a mouth does not snap open in a video."""
     low, high = _MOUTH_OPENS
-    share = _gap_share(points, *regions.MOUTH_GAP, *regions.MOUTH_CORNERS)
+    share = gap_share(points, *regions.MOUTH_GAP, *regions.MOUTH_CORNERS)
     return float(np.clip((share - low) / (high - low), 0, 1))
-
-
-def _gap_share(points: FloatArray, upper: int, lower: int, one: int, other: int) -> float:
-    gap = np.linalg.norm(points[upper, :2] - points[lower, :2])
-    width = np.linalg.norm(points[one, :2] - points[other, :2])
-    return float(gap / max(float(width), 1e-3))
 
 
 def skin_seeds(points: FloatArray, size_wh: tuple[int, int]) -> NDArray[np.bool_]:

@@ -14,6 +14,9 @@ from app.processors.mesh import regions
 from app.processors.mesh.face_model import FaceModel
 from app.processors.mesh.raster import FloatArray
 
+_LIDS_FREE = (0.15, 0.30)
+"""Gap between the lids over the width of the eye: below they stay, above they follow the source."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pose:
@@ -50,6 +53,13 @@ def rigid_pose(source: FloatArray, target: FloatArray) -> Pose:
     return Pose(scale, rotation, mean_b - scale * rotation @ mean_a)
 
 
+def gap_share(points: FloatArray, upper: int, lower: int, one: int, other: int) -> float:
+    """How far lids or lips are open: their gap over the width between their corners."""
+    gap = np.linalg.norm(points[upper, :2] - points[lower, :2])
+    width = np.linalg.norm(points[one, :2] - points[other, :2])
+    return float(gap / max(float(width), 1e-3))
+
+
 def proportions(points: FloatArray, model: FaceModel) -> FloatArray:
     """A face's points in the canonical frame, `(468, 3)` float32 centimeters, without its pose and size."""
     return rigid_pose(points, model.canonical).apply(points)
@@ -72,18 +82,32 @@ def reshaped(
     if strength == 0:
         return points
     change = (wanted - proportions(points, model)) * model.shape_weights[:, None] * strength
-    change = _with_calm_lids(change, model)
+    change = _with_calm_lips(_with_calm_lids(change, points, model))
     back = rigid_pose(model.canonical, points)
     return points + np.asarray(back.scale * change @ back.rotation.T, dtype=np.float32)
 
 
-def _with_calm_lids(change: FloatArray, model: FaceModel) -> FloatArray:
-    """Let the lids follow the corners of their eye: its place and width are the source's, how far it opens is the target's."""
+def _with_calm_lids(change: FloatArray, points: FloatArray, model: FaceModel) -> FloatArray:
+    """Let the lids of a closing eye follow its corners: when it closes is the target's to say.
+
+    A wide open eye may take the source's opening, a closed one must stay closed whatever the source does.
+    """
     calm = change.copy()
+    low, high = _LIDS_FREE
     for contour, lids in regions.EYE_LIDS:
         outer, inner = lids[2:]
         axis = model.canonical[inner] - model.canonical[outer]
         along = (model.canonical[list(contour)] - model.canonical[outer]) @ axis / (axis @ axis)
         along = np.clip(along, 0, 1)[:, None]
-        calm[list(contour)] = change[outer] * (1 - along) + change[inner] * along
+        level = change[outer] * (1 - along) + change[inner] * along
+        free = np.clip((gap_share(points, *lids) - low) / (high - low), 0, 1)
+        calm[list(contour)] = level + (change[list(contour)] - level) * free
+    return calm
+
+
+def _with_calm_lips(change: FloatArray) -> FloatArray:
+    """Move facing points of the lips alike, so that the mouth stays as far open as it is."""
+    calm = change.copy()
+    upper, lower = (list(row) for row in zip(*regions.LIP_PAIRS, strict=True))
+    calm[upper] = calm[lower] = (change[upper] + change[lower]) / 2
     return calm

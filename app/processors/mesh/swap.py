@@ -15,7 +15,7 @@ from app.core.picture import PixelBox
 from app.core.types import RgbImage
 from app.processors.mesh import masks, regions
 from app.processors.mesh.atlas import Atlas, texture_scale
-from app.processors.mesh.color import match_color
+from app.processors.mesh.color import FacePair, match_color
 from app.processors.mesh.face_model import FaceModel
 from app.processors.mesh.raster import (
     FloatArray,
@@ -96,6 +96,7 @@ class Drawing:
         origin: `(h, w, 2)` float32, the same skin's place in the target before reshaping.
         texture: `(h, w, 4)` uint8: RGB, and how far the texel may be used.
         skin: `(h, w)` float32, 1 where both the model and the source have plain skin.
+        plain: `(h, w)` float32, 1 where the source's color is that of its skin.
         hair_zone: `(h, w)` float32, 1 where hair may fall.
     """
 
@@ -105,6 +106,7 @@ class Drawing:
     origin: FloatArray
     texture: NDArray[np.uint8]
     skin: FloatArray
+    plain: FloatArray
     hair_zone: FloatArray
 
 
@@ -129,12 +131,12 @@ def swap_face(
     if target is None:
         return out, alpha
     drawing = _drawing(target, atlas, model, choices.shape)
-    bare, weights = _visibility(target, drawing)
-    face = _colored(target, drawing, weights, bare, atlas=atlas, model=model, shading=choices.shading)
+    pair = _pair(target, drawing)
+    face = _colored(target, drawing, pair, atlas=atlas, model=model, shading=choices.shading)
     face = _with_target_parts(face, target, drawing, choices)
     inside = np.s_[target.box.y0 : target.box.y1, target.box.x0 : target.box.x1]
     out[inside] = np.rint(np.clip(face, 0, 255)).astype(np.uint8)
-    alpha[inside] = _enlarged(bare, target) * mask[inside]
+    alpha[inside] = _enlarged(pair.alpha, target) * mask[inside]
     return out, alpha
 
 
@@ -170,14 +172,15 @@ def _drawing(target: Target, atlas: Atlas, model: FaceModel, shape: float) -> Dr
     ids = draw_triangles(here, model.triangles, target.size_wh, order)
     uv = grown(dense_map(ids, triangle_affines(here, model.uv, model.triangles)), ids)
     origin = dense_map(ids, triangle_affines(here, target.points[:, :2], model.triangles))
-    painted = _textured(model.regions, uv)
+    painted, own = _textured(model.regions, uv), _textured(atlas.skin, uv)
     return Drawing(
         points=points,
         ids=ids,
         uv=uv,
         origin=origin,
         texture=_textured(atlas.level(texture_scale(points, model)), uv),
-        skin=painted[..., 0].astype(np.float32) * _textured(atlas.skin, uv) / np.float32(255 * 255),
+        skin=painted[..., 0].astype(np.float32) * own[..., 0] / np.float32(255 * 255),
+        plain=own[..., 1].astype(np.float32) / 255,
         hair_zone=painted[..., 1].astype(np.float32) / 255,
     )
 
@@ -189,28 +192,33 @@ def _textured(texture: NDArray[np.uint8], uv: FloatArray) -> NDArray[np.uint8]:
     return np.asarray(sampled, dtype=np.uint8)
 
 
-def _visibility(target: Target, drawing: Drawing) -> tuple[FloatArray, FloatArray]:
-    """The mask at working size, and how surely each pixel shows plain skin in both pictures."""
+def _pair(target: Target, drawing: Drawing) -> FacePair:
+    """Work out the mask, and where both faces show plain skin."""
     image = lab(target.small)
     tone = skin_tone(image, masks.skin_seeds(target.points, target.size_wh) & (target.valid > 0.5))
     likely = skin_likelihood(image, tone, _SURELY_SKIN, _NEVER_SKIN)
     usable = drawing.texture[..., 3].astype(np.float32) / 255
     alpha = masks.edge_mask(drawing.ids, target.face_px) * usable
     alpha *= masks.bare_skin(likely, drawing.hair_zone, target.points, target.face_px)
-    covered = (drawing.ids >= 0) * usable
-    return alpha, np.asarray(covered * drawing.skin * likely * target.valid, dtype=np.float32)
+    weights = (drawing.ids >= 0) * usable * drawing.skin * likely * target.valid
+    return FacePair(
+        texture=np.ascontiguousarray(drawing.texture[..., :3]),
+        target=target.small,
+        weights=np.asarray(weights, dtype=np.float32),
+        plain=drawing.plain,
+        alpha=alpha,
+        face_px=target.face_px,
+    )
 
 
 def _colored(
-    target: Target, drawing: Drawing, weights: FloatArray, alpha: FloatArray, *, atlas: Atlas, model: FaceModel, shading: float
+    target: Target, drawing: Drawing, pair: FacePair, *, atlas: Atlas, model: FaceModel, shading: float
 ) -> FloatArray:
-    match = match_color(
-        drawing.texture[..., :3], target.small, weights, alpha, face_px=target.face_px, shading=shading
-    )
+    match = match_color(pair, shading)
     level = atlas.level(texture_scale(drawing.points, model) * target.enlargement)
     texture = _textured(level[..., :3], _enlarged(drawing.uv, target))
     face_px = target.face_px * target.enlargement
-    return match_sharpness(match.apply(texture), target.full, _enlarged(weights, target), face_px)
+    return match_sharpness(match.apply(texture), target.full, _enlarged(pair.weights, target), face_px)
 
 
 def _with_target_parts(

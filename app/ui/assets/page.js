@@ -37,7 +37,7 @@ class Note extends Part {
     if (state.isStarting) return [line(t("start.starting"))];
     const needed = missing().map((name) => t(`start.missing.${name}`));
     if (!needed.length) return [line(t("start.ready"))];
-    return [line(`${t("start.missing")} ${listed(needed)}`, state.isUrged)];
+    return [line(t("start.missing", { list: listed(needed) }), state.isUrged)];
   }
 }
 
@@ -93,5 +93,15 @@ window.facedock = {
   steps: (ticks) => change({ hasStep: ticks.some(Boolean) }),
 };
 
+// Gradio draws a group of choices without a name that a screen reader would say.
+function nameGroups() {
+  for (const group of document.querySelectorAll("fieldset:not([aria-label])")) {
+    const title = group.querySelector('[data-testid="block-info"]');
+    if (title) group.setAttribute("aria-label", title.textContent.trim());
+  }
+}
+
+new MutationObserver(nameGroups).observe(document.body, { childList: true, subtree: true });
+nameGroups();
 document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
 start();

@@ -141,7 +141,7 @@ def cell_shifted(content: bytes) -> bytes:
     """The detector with its boxes half a pixel larger."""
     model = onnx.load_from_string(content)
     graph = model.graph
-    for node in graph.node:
+    for node in list(graph.node):
         if node.output[0].startswith("bbox_"):
             name = node.output[0]
             node.output[0] = f"{name}_before"
