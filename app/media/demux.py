@@ -139,7 +139,8 @@ def main_video(container: InputContainer) -> VideoStream:
 
 def video_decoder(stream: VideoStream) -> VideoCodecContext:
     """The decoder for a stream: its own, but libvpx for VP8 and VP9 with alpha, which FFmpeg's own leave out."""
-    if stream.metadata.get("alpha_mode") == "1" and codec_name(stream) in ("vp8", "vp9"):
+    tags = {key.lower(): value for key, value in stream.metadata.items()}
+    if tags.get("alpha_mode") == "1" and codec_name(stream) in ("vp8", "vp9"):
         return av.CodecContext.create(
             "libvpx-vp9" if codec_name(stream) == "vp9" else "libvpx", "r"
         )

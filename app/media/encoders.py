@@ -123,7 +123,7 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
         "vp9": EncoderSpec(
             name="libvpx-vp9",
             containers=("webm", "matroska", "mp4"),
-            formats=(*_formats("420 422 440 444", (8, 10, 12)), "yuva420p"),
+            formats=_formats("420 422 440 444 a420 a422 a444", (8,)),
             rate_factor=(63, 24),
             presets=_VP9_PRESETS,
             options={"b": "0", "row-mt": "1"},
@@ -132,7 +132,7 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
         "ffv1": EncoderSpec(
             name="ffv1",
             containers=("matroska", "mov"),
-            formats=(*_formats("420 422 440 444", (8, 10, 12)), "yuva420p", "yuva422p", "yuva444p"),
+            formats=_formats("420 422 440 444", (8, 10, 12)) + _formats("a420 a422 a444", (8,)),
             rate_factor=None,
             presets={name: {} for name in _X26X_PRESETS},
             options={"level": "3", "slicecrc": "1"},

@@ -108,7 +108,7 @@ def _video_info(
         pixel_format=pixel_format.name,
         bits=pixel_format.bits,
         tags=_tags(frame, stream),
-        has_alpha=pixel_format.has_alpha or stream.metadata.get("alpha_mode") == "1",
+        has_alpha=pixel_format.has_alpha,
         rotation_deg=orientation.rotation_deg,
         is_mirrored=orientation.is_mirrored,
         codec=codec_name(stream),

@@ -6,7 +6,7 @@ and only ids of uploads reach a Gradio control.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -40,19 +40,28 @@ _JS_WHOM = f"""(whom) => ({{ __type__: "update", visible: whom === "{ONE_PERSON}
 
 
 def mount_page(app: FastAPI, studio: PageStudio) -> FastAPI:
-    """Put the page at `/` of an application that already has its API; call it last, and outside an event loop.
+    """Put the page at `/` of an application that already has its API; call it last.
 
     Args:
         app: Serves `/api/v1`; gains `/ui` and everything below `/` that it does not have yet.
         studio: Lists the processors and takes jobs.
     """
-
-    async def mount() -> None:
-        _mount(app, studio)
-
-    # Gradio makes its locks in an event loop; where none runs it opens new ones and never closes them.
-    asyncio.run(mount())
+    _in_event_loop(lambda: _mount(app, studio))
     return app
+
+
+def _in_event_loop(work: Callable[[], None]) -> None:
+    """Gradio makes its locks in an event loop; where none runs it opens new ones and never closes them."""
+
+    async def run() -> None:
+        work()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(run())
+    else:
+        work()
 
 
 def _mount(app: FastAPI, studio: PageStudio) -> None:

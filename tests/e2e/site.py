@@ -175,6 +175,7 @@ class Site:
     url: str
     studio: Studio
     engine: FakeEngine
+    gradio_cache: Path
 
 
 @contextmanager
@@ -214,4 +215,9 @@ def running_site(root: Path) -> Iterator[Site]:
         studio = Studio(parts)
         app = mount_page(create_app(studio), studio)
         with FakeEngine(store, engines) as engine, served(app) as url:
-            yield Site(url=url, studio=studio, engine=engine)
+            yield Site(
+                url=url,
+                studio=studio,
+                engine=engine,
+                gradio_cache=Path(os.environ["GRADIO_TEMP_DIR"]),
+            )

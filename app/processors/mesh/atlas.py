@@ -53,7 +53,7 @@ class Atlas:
 
     Attributes:
         levels: The texture in falling sizes, each `(n, n, 4)` uint8: RGB, and how far the texel may be used.
-        skin: `(256, 256, 2)` uint8, how surely a texel is skin and neither beard nor make-up; the second answer is stricter.
+        skin: `(256, 256, 2)` uint8, how surely a texel is skin and neither beard nor make-up, and how surely it has skin's color.
         shape: `(468, 3)` float32, the source's proportions in the canonical frame.
     """
 
@@ -85,7 +85,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     usable = np.clip((seen - 0.15) / 0.5, 0, 1)
     return Atlas(
         levels=_levels(rgb, usable),
-        skin=_skin_twice(rgb, model),
+        skin=_skin_kinds(rgb, model),
         shape=np.mean([proportions(_mesh(view), model) for view in identity.views[:1]], axis=0),
     )
 
@@ -274,12 +274,19 @@ def _likely_skin(rgb: FloatArray, model: FaceModel, *, surely: float, never: flo
     return skin_likelihood(image, skin_tone(image, seeds), surely, never)
 
 
-def _skin_twice(rgb: FloatArray, model: FaceModel) -> NDArray[np.uint8]:
-    loose, strict = (
-        _likely_skin(rgb, model, surely=surely, never=never)
-        for surely, never in ((3.0, 4.4), (1.5, 3.0))
-    )
-    return np.rint(np.dstack([loose, strict]) * 255).astype(np.uint8)
+def _skin_kinds(rgb: FloatArray, model: FaceModel) -> NDArray[np.uint8]:
+    """Surely skin, and what has skin's color: all but dark hair, and brows and lips where they differ from skin."""
+    side = REGION_SIDE_PX
+    points = texture_points(model.uv, side)
+    loose = _likely_skin(rgb, model, surely=3.0, never=4.4)
+    strict = _likely_skin(rgb, model, surely=1.5, never=3.0)
+    features = painted((regions.LEFT_BROW, regions.RIGHT_BROW, regions.LIPS_OUTER), points, side)
+    features = cv2.GaussianBlur(cv2.dilate(features, _square(3)), (0, 0), 1.5)
+    luma = cv2.resize(rgb, (side, side), interpolation=cv2.INTER_AREA).mean(2)
+    skin_luma = float((luma * strict).sum() / max(float(strict.sum()), 1.0))
+    dark = np.clip((0.65 - luma / max(skin_luma, 1.0)) / 0.2, 0, 1)
+    colored = 1 - (1 - strict) * np.maximum(features, dark)
+    return np.rint(np.dstack([loose, colored]) * 255).astype(np.uint8)
 
 
 def _square(side: int) -> NDArray[np.uint8]:

@@ -1,0 +1,209 @@
+"""Source photos become an identity: the face to put on."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from app.core.errors import AmbiguousSourceError, NoFaceInSourceError
+from app.core.geometry import FloatArray
+from app.core.picture import Picture, PixelBox
+from app.core.types import Face, Identity, IdentityId, Notice, SourceView
+from app.faces.detector import FaceDetector
+from app.faces.landmarks import FaceLandmarker, face_from_landmarks, face_size_px
+from app.faces.recognizer import SAME_PERSON_COSINE, FaceRecognizer, normed
+
+_DOMINANT = 2.0
+"""A face of at least twice the area of the next one is meant."""
+_PRESENT = 0.5
+_MARGIN = 0.25
+_MAX_SIDE_PX = 1024
+_SMALL_PX = 80
+_TURNED_DEG = 25.0
+_LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
+_MESH_POINTS = 468
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Photo:
+    """One photo's face, measured."""
+
+    number: int
+    picture: Picture
+    face: Face
+    embedding: FloatArray
+
+    @property
+    def landmarks(self) -> FloatArray:
+        assert self.face.landmarks is not None
+        return self.face.landmarks
+
+
+class IdentityBuilder:
+    """Makes identities of photos.
+
+    Args:
+        detector: One that looks at stills.
+        landmarker: Measures.
+        recognizer: Says whether the photos show one person.
+    """
+
+    def __init__(
+        self, detector: FaceDetector, landmarker: FaceLandmarker, recognizer: FaceRecognizer
+    ) -> None:
+        self._detector = detector
+        self._landmarker = landmarker
+        self._recognizer = recognizer
+
+    def build(
+        self, photos: Sequence[Picture], label: str
+    ) -> tuple[Identity, tuple[Notice, ...]]:
+        """Make one identity of one or more photos of one person.
+
+        Args:
+            photos: At least one.
+            label: What the identity is called.
+
+        Returns:
+            The identity, its best view first, and what a person should know of the photos.
+
+        Raises:
+            NoFaceInSourceError: A photo shows no face.
+            AmbiguousSourceError: A photo shows several faces, none of them clearly meant.
+        """
+        measured, notices = self._measured(photos)
+        kept, dropped = _one_person(measured)
+        kept.sort(key=usefulness, reverse=True)
+        notices += [*dropped, *(note for photo in kept for note in _warnings(photo))]
+        views = tuple(_view(photo) for photo in kept)
+        mean = normed(np.mean([view.normed_embedding for view in views], axis=0))
+        identity = Identity(id=_id_of(views), label=label, views=views, normed_embedding=mean)
+        return identity, tuple(notices)
+
+    def _measured(self, photos: Sequence[Picture]) -> tuple[list[_Photo], list[Notice]]:
+        notices: list[Notice] = []
+        chosen: list[tuple[Picture, Face]] = []
+        for number, (photo, faces) in enumerate(
+            zip(photos, self._detector.detect(photos), strict=True), start=1
+        ):
+            face, others = _meant(faces, number)
+            if others:
+                notices.append(
+                    Notice(
+                        "face.others_ignored",
+                        f"photo {number} shows {others + 1} faces; the largest one is used",
+                    )
+                )
+            chosen.append((photo, face))
+        landmarks, presence = self._landmarker.locate_faces(chosen)
+        faces = [
+            face_from_landmarks(points, face.det_score)
+            for points, (_, face) in zip(landmarks, chosen, strict=True)
+        ]
+        for number, present in enumerate(presence, start=1):
+            if present < _PRESENT:
+                raise _no_face(number)
+        pictures = [photo for photo, _ in chosen]
+        embeddings = self._recognizer.embed(list(zip(pictures, faces, strict=True)))
+        rows = zip(pictures, faces, embeddings, strict=True)
+        return [_Photo(n, *row) for n, row in enumerate(rows, start=1)], notices
+
+
+def _meant(faces: Sequence[Face], number: int) -> tuple[Face, int]:
+    """The face of a photo that is meant, and how many others there are."""
+    if not faces:
+        raise _no_face(number)
+    by_area = sorted(faces, key=_area, reverse=True)
+    if len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1]):
+        raise AmbiguousSourceError(
+            f"photo {number} of the source shows {len(faces)} faces; crop it to the one that you mean"
+        )
+    return by_area[0], len(by_area) - 1
+
+
+def _no_face(number: int) -> NoFaceInSourceError:
+    return NoFaceInSourceError(
+        f"photo {number} of the source shows no face that can be found; "
+        "use one that shows the face from the front, sharp and at least 80 pixels wide"
+    )
+
+
+def _area(face: Face) -> float:
+    x0, y0, x1, y1 = face.bbox_xyxy.tolist()
+    return max(0.0, x1 - x0) * max(0.0, y1 - y0)
+
+
+def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
+    """The photos that agree with the one that most others agree with."""
+    embeddings = np.stack([photo.embedding for photo in photos])
+    agreement = embeddings @ embeddings.T >= SAME_PERSON_COSINE
+    center = int(np.argmax(agreement.sum(1)))
+    kept, notices = [], []
+    for photo, agrees in zip(photos, agreement[center], strict=True):
+        if agrees:
+            kept.append(photo)
+        else:
+            text = f"photo {photo.number} seems to show another person than the rest and is left out"
+            notices.append(Notice("face.another_person", text))
+    return kept, notices
+
+
+def usefulness(photo: _Photo) -> float:
+    """How much a photo tells of the face: frontal, large and sharp ones most."""
+    frontal = float(np.cos(np.deg2rad(yaw_deg(photo.landmarks))))
+    size = min(1.0, face_size_px(photo.landmarks) / 256)
+    return frontal**2 * size * (0.5 + 0.5 * _sharpness(photo))
+
+
+def yaw_deg(landmarks: FloatArray) -> float:
+    """How far a face is turned to a side, degrees, 0 to 90; from the depth of the cheeks."""
+    across = landmarks[_RIGHT_CHEEK] - landmarks[_LEFT_CHEEK]
+    return float(np.rad2deg(np.arctan2(abs(across[2]), np.hypot(across[0], across[1]))))
+
+
+def _sharpness(photo: _Photo) -> float:
+    """0 to 1 from the strength of edges in the face, seen at one size."""
+    box = _crop_box(photo)
+    gray = cv2.cvtColor(photo.picture.read(box, (256, 256)), cv2.COLOR_RGB2GRAY)
+    return float(min(1.0, cv2.Laplacian(gray, cv2.CV_32F).std() / 12))
+
+
+def _warnings(photo: _Photo) -> list[Notice]:
+    notices = []
+    if yaw_deg(photo.landmarks) > _TURNED_DEG:
+        text = f"the face in photo {photo.number} is turned far to a side; a frontal photo looks better"
+        notices.append(Notice("face.source_turned", text))
+    if (size := face_size_px(photo.landmarks)) < _SMALL_PX:
+        text = f"the face in photo {photo.number} is only {size:.0f} pixels wide; a larger one is sharper"
+        notices.append(Notice("face.source_small", text))
+    return notices
+
+
+def _crop_box(photo: _Photo) -> PixelBox:
+    points = photo.landmarks[:_MESH_POINTS, :2]
+    low, high = points.min(0), points.max(0)
+    pad = _MARGIN * float((high - low).max())
+    x0, y0 = np.floor(low - pad).astype(int).tolist()
+    x1, y1 = np.ceil(high + pad).astype(int).tolist()
+    return PixelBox(x0, y0, x1, y1).clipped_to(photo.picture.size_wh)
+
+
+def _view(photo: _Photo) -> SourceView:
+    box = _crop_box(photo)
+    scale = min(1.0, _MAX_SIDE_PX / max(box.size_wh))
+    w, h = (max(1, round(side * scale)) for side in box.size_wh)
+    points = (photo.landmarks - np.array([box.x0, box.y0, 0], np.float32)) * np.float32(scale)
+    return SourceView(
+        crop=photo.picture.read(box, (w, h)),
+        landmarks=points.astype(np.float32),
+        normed_embedding=photo.embedding,
+    )
+
+
+def _id_of(views: Sequence[SourceView]) -> IdentityId:
+    digest = hashlib.sha256()
+    for view in views:
+        digest.update(view.crop.tobytes())
+    return IdentityId(digest.hexdigest()[:16])

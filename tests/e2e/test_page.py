@@ -1,0 +1,431 @@
+"""The page in a real browser, from upload to download."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from app.core.errors import IntimateContentError
+from app.jobs.job import Job, JobFailure, JobId, JobState
+from tests.e2e.site import Site
+
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+WAIT_MS = 20_000
+
+
+@dataclass
+class Visit:
+    """One open page, and what it did that it should not have done."""
+
+    page: Page
+    url: str
+    outside: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def open(self, address: str = "") -> "Visit":
+        self.page.set_default_timeout(WAIT_MS)
+        self.page.on("request", lambda request: self._note_request(request.url))
+        self.page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(self.url + address)
+        self.page.wait_for_selector("fd-note p")
+        self.page.wait_for_selector("fd-jobs > *")
+        return self
+
+    def _note_request(self, url: str) -> None:
+        if not url.startswith((self.url, "data:", "blob:")):
+            self.outside.append(url)
+
+    def choose_target(self, file: Path) -> None:
+        self.page.set_input_files("fd-target input", file)
+
+    def add_faces(self, *files: Path) -> None:
+        before = self.page.locator("fd-faces img").count()
+        self.page.set_input_files("fd-faces input", [str(file) for file in files])
+        expect(self.page.locator("fd-faces img")).to_have_count(before + len(files))
+
+    def consent(self, basis: str = "self") -> None:
+        self.page.check(f'#fd-consent input[value="{basis}"]')
+
+    def prepare(self, target: Path, face: Path) -> None:
+        """Everything up to Start."""
+        self.choose_target(target)
+        self.add_faces(face)
+        self.consent()
+        expect(self.note).to_have_text("Ready to start")
+
+    def start(self) -> None:
+        self.page.click("#fd-start")
+
+    @property
+    def note(self) -> Any:
+        return self.page.locator("fd-note")
+
+    @property
+    def stage(self) -> Any:
+        return self.page.locator("fd-stage")
+
+    @property
+    def job_id(self) -> JobId:
+        self.page.wait_for_url(re.compile("#job="))
+        return JobId(self.page.url.rpartition("=")[2])
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    context = chromium.new_context(locale="en-US", viewport=DESKTOP)  # type: ignore[arg-type]
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: Site) -> Visit:
+    return Visit(context.new_page(), site.url).open()
+
+
+@pytest.fixture
+def face(tmp_path: Path, astronaut: NDArray[np.uint8]) -> Path:
+    file = tmp_path / "a face.jpg"
+    Image.fromarray(astronaut).save(file)
+    return file
+
+
+@pytest.fixture
+def picture(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
+    file = tmp_path / "<b>grace & 格蕾丝.png"
+    Image.fromarray(grace_hopper).save(file)
+    return file
+
+
+@pytest.fixture
+def video(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
+    file = tmp_path / "clip.mp4"
+    with av.open(str(file), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 256, 300, "yuv420p"
+        for index in range(60):
+            moved = np.ascontiguousarray(np.roll(grace_hopper[::2, ::2], index, 1))
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(moved, format="rgb24")))
+        container.mux(stream.encode())
+    return file
+
+
+@pytest.fixture
+def slow(site: Site) -> Iterator[None]:
+    """A job of some seconds, long enough to be looked at."""
+    usual, site.engine.frame_s = site.engine.frame_s, 0.08
+    yield
+    site.engine.frame_s = usual
+
+
+def finished(site: Site, job_id: JobId) -> Job:
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while not (job := site.studio.job(job_id)).state.is_final:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return job
+
+
+def test_a_picture_goes_from_upload_to_download(
+    visit: Visit, site: Site, picture: Path, face: Path, tmp_path: Path
+) -> None:
+    visit.choose_target(picture)
+    expect(visit.page.locator("fd-target")).to_contain_text("<b>grace & 格蕾丝.png")
+    expect(visit.page.locator("fd-target")).to_contain_text("512×600")
+    visit.add_faces(face)
+    visit.consent("permission")
+    visit.start()
+    link = visit.stage.get_by_role("link", name="Download")
+    expect(link).to_be_visible()
+    expect(visit.stage).to_contain_text("One face changed")
+    with visit.page.expect_download() as download:
+        link.click()
+    saved = tmp_path / "saved.png"
+    download.value.save_as(saved)
+    assert download.value.suggested_filename.endswith("grace & 格蕾丝_swapped.png")
+    assert saved.read_bytes() == site.studio.result(visit.job_id).path.read_bytes()
+    assert site.studio.job(visit.job_id).request.consent == "permission"
+    assert visit.outside == []
+    assert visit.errors == []
+
+
+def test_before_and_after_are_compared_with_the_keyboard(
+    visit: Visit, picture: Path, face: Path
+) -> None:
+    visit.prepare(picture, face)
+    visit.start()
+    slider = visit.stage.get_by_role("slider", name="Slide between before and after")
+    slider.focus()
+    for _ in range(20):
+        slider.press("ArrowRight")
+    split = visit.stage.locator(".fd-comparison").evaluate(
+        "box => box.style.getPropertyValue('--split')"
+    )
+    assert split == "60%"
+    for picture_shown in visit.stage.locator("img").all():
+        assert picture_shown.evaluate("image => image.complete && image.naturalWidth") == 512
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_video_shows_its_progress_and_then_a_player(
+    visit: Visit, video: Path, face: Path
+) -> None:
+    visit.prepare(video, face)
+    expect(visit.page.locator("fd-target")).to_contain_text("256×300 · 25 fps · 0:02")
+    visit.start()
+    numbers = visit.stage.locator(".fd-numbers")
+    expect(numbers).to_have_text(re.compile(r"\d+ of 60 frames · [\d.]+ fps · 0:0\d left"))
+    bar = visit.stage.get_by_role("progressbar")
+    assert 0 < float(bar.get_attribute("aria-valuenow") or 0) <= 100
+    expect(visit.stage.get_by_role("link", name="Download")).to_be_visible()
+    expect(visit.stage).to_contain_text("Faces changed in 58 of 60 frames")
+    expect(visit.stage).to_contain_text("2 frames show no face")
+    player = visit.stage.locator("video")
+    visit.page.wait_for_function("document.querySelector('fd-stage video').readyState > 0")
+    assert player.evaluate("video => video.videoWidth") == 256
+    assert visit.errors == []
+
+
+@pytest.mark.usefixtures("slow")
+def test_closing_the_tab_loses_nothing(
+    visit: Visit, context: BrowserContext, site: Site, video: Path, face: Path
+) -> None:
+    visit.prepare(video, face)
+    visit.start()
+    expect(visit.stage.locator(".fd-numbers")).to_contain_text("of 60 frames")
+    job_id = visit.job_id
+    visit.page.close()
+    again = Visit(context.new_page(), site.url).open()
+    expect(again.stage.locator(".fd-numbers")).to_contain_text("of 60 frames")
+    assert again.job_id == job_id
+    expect(again.stage.get_by_role("link", name="Download")).to_be_visible()
+    expect(again.page.locator("fd-jobs li").first).to_contain_text("clip.mp4")
+
+
+def test_an_earlier_job_is_shown_again(
+    visit: Visit, context: BrowserContext, site: Site, picture: Path, face: Path
+) -> None:
+    visit.prepare(picture, face)
+    visit.start()
+    expect(visit.stage.get_by_role("link", name="Download")).to_be_visible()
+    later = Visit(context.new_page(), site.url).open()
+    expect(later.stage).to_contain_text("Your result appears here")
+    later.page.locator("fd-jobs button").first.click()
+    expect(later.stage.get_by_role("link", name="Download")).to_be_visible()
+    assert later.job_id == visit.job_id
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_running_job_is_canceled(visit: Visit, site: Site, video: Path, face: Path) -> None:
+    visit.prepare(video, face)
+    visit.start()
+    expect(visit.stage.locator(".fd-numbers")).to_contain_text("of 60 frames")
+    visit.stage.get_by_role("button", name="Cancel").click()
+    expect(visit.stage.get_by_role("status")).to_have_text("Canceled")
+    assert finished(site, visit.job_id).state is JobState.CANCELED
+    visit.stage.get_by_role("button", name="Back to the preview").click()
+    expect(visit.stage.locator("video")).to_be_visible()
+
+
+def test_start_says_what_is_missing(visit: Visit, site: Site, picture: Path, face: Path) -> None:
+    before = len(site.studio.jobs(limit=1000))
+    visit.start()
+    expect(visit.note).to_have_text(
+        "Still needed: a picture or video, a face, and your consent statement"
+    )
+    expect(visit.page.locator("fd-target input")).to_be_focused()
+    visit.choose_target(picture)
+    visit.add_faces(face)
+    expect(visit.note).to_have_text("Still needed: your consent statement")
+    visit.page.uncheck(".fd-tick input")
+    expect(visit.note).to_contain_text("at least one step under Processing")
+    visit.start()
+    assert len(site.studio.jobs(limit=1000)) == before
+
+
+def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face: Path) -> None:
+    visit.prepare(picture, face)
+    visit.page.get_by_label("One person").check()
+    visit.page.get_by_label("Number of the person").fill("3")
+    visit.page.get_by_label("number input for Likeness").fill("0.25")
+    visit.page.get_by_label("Keep the inside of the mouth").uncheck()
+    visit.page.get_by_label("Polish faces").check()
+    visit.page.get_by_label("number input for Quality").fill("55")
+    visit.page.get_by_label("number input for Quality").blur()
+    visit.start()
+    request = finished(site, visit.job_id).request
+    assert request.face_map.person == 2
+    assert request.encoding.quality == 55
+    steps = {step.processor: step.options for step in request.steps}
+    assert steps["face_swapper"] == {
+        "model": "mesh",
+        "strength": 0.25,
+        "keeps_mouth": False,
+        "passes": 1,
+    }
+    assert steps["face_polisher"] == {"blend": 0.8}
+
+
+def test_a_file_that_is_no_picture_is_refused_where_it_was_given(
+    visit: Visit, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.jpg"
+    wrong.write_text("no picture")
+    visit.choose_target(wrong)
+    box = visit.page.locator("fd-target").get_by_role("alert")
+    expect(box).to_contain_text("media.unsupported_type")
+    box.get_by_role("button", name="Close this message").click()
+    expect(box).to_have_count(0)
+    visit.page.set_input_files("fd-faces input", wrong)
+    expect(visit.page.locator("fd-faces").get_by_role("alert")).to_contain_text("media.unsupported")
+    expect(visit.page.locator("fd-faces .fd-tile")).to_have_count(1)
+
+
+def test_a_refused_job_says_why(visit: Visit, site: Site, picture: Path, face: Path) -> None:
+    visit.prepare(picture, face)
+    site.engine.failure = JobFailure(code=IntimateContentError.code, message="")
+    try:
+        visit.start()
+        expect(visit.stage.get_by_role("alert")).to_contain_text(IntimateContentError.code)
+    finally:
+        site.engine.failure = None
+    expect(visit.page.locator("fd-jobs li").first).to_contain_text("Refused")
+
+
+def test_a_server_that_is_gone_is_told_and_waited_for(
+    visit: Visit, context: BrowserContext
+) -> None:
+    context.set_offline(True)
+    visit.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(visit.note).to_contain_text("The server does not answer")
+    context.set_offline(False)
+    expect(visit.note).to_contain_text("Still needed")
+
+
+def test_names_of_strangers_are_text_and_not_markup(visit: Visit, picture: Path) -> None:
+    visit.choose_target(picture)
+    expect(visit.page.locator("fd-target .fd-name")).to_have_text(picture.name)
+    assert visit.page.locator("fd-target b").count() == 0
+
+
+def test_dropped_files_are_taken(visit: Visit, picture: Path) -> None:
+    transfer = visit.page.evaluate_handle(
+        """(bytes) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(bytes)], "dropped.png"));
+            return transfer;
+        }""",
+        list(picture.read_bytes()),
+    )
+    visit.page.dispatch_event("fd-faces", "drop", {"dataTransfer": transfer})
+    expect(visit.page.locator("fd-faces img")).to_have_count(1)
+    visit.page.get_by_role("button", name="Remove this photo").click()
+    expect(visit.page.locator("fd-faces img")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("locale", "button", "heading", "language"),
+    [
+        pytest.param("en-US", "Start", "1 · Media", "en", id="english"),
+        pytest.param("zh-CN", "开始", "1 · 素材", "zh-CN", id="chinese"),
+        pytest.param(
+            "zh-TW", "开始", "1 · 素材", "zh-CN", id="traditional chinese reads simplified"
+        ),
+        pytest.param("fr-FR", "Start", "1 · Media", "en", id="another language reads english"),
+    ],
+)
+def test_the_page_speaks_the_browsers_language(
+    chromium: Browser, site: Site, locale: str, button: str, heading: str, language: str
+) -> None:
+    context = chromium.new_context(locale=locale)
+    page = Visit(context.new_page(), site.url).open().page
+    expect(page.locator("#fd-start")).to_have_text(button)
+    expect(page.locator("h2").first).to_have_text(heading)
+    assert page.evaluate("document.documentElement.lang") == language
+    assert "__i18n__" not in page.content()
+    context.close()
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_one_column_with_start_in_reach(
+    chromium: Browser, site: Site, locale: str, scheme: Any
+) -> None:
+    context = chromium.new_context(
+        locale=locale,
+        viewport=PHONE,
+        color_scheme=scheme,
+        has_touch=True,  # type: ignore[arg-type]
+    )
+    page = Visit(context.new_page(), site.url).open().page
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    lefts = {round(card.bounding_box()["x"]) for card in page.locator(".fd-card").all()}  # type: ignore[index]
+    assert len(lefts) == 1
+    box = page.locator("#fd-start").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < PHONE["height"]
+    assert box["height"] >= 44
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 21, 28)"
+    assert dark == (scheme == "dark")
+    context.close()
+
+
+def test_everything_to_be_used_has_a_name_and_is_reached_by_tab(visit: Visit) -> None:
+    nameless = visit.page.evaluate(
+        """() => [...document.querySelectorAll("button, input, a[href], fieldset, video")]
+            .filter((element) => element.offsetParent && !element.closest("[hidden]"))
+            .filter((element) => !(element.getAttribute("aria-label") || element.title
+                || element.labels?.[0]?.textContent.trim() || element.textContent.trim()))
+            .map((element) => element.outerHTML)"""
+    )
+    assert nameless == []
+    visit.page.locator("body").focus()
+    reached = set()
+    for _ in range(40):
+        visit.page.keyboard.press("Tab")
+        reached.add(
+            visit.page.evaluate(
+                "document.activeElement.closest('[id], fd-target, fd-faces')?.id"
+                " || document.activeElement.closest('fd-target, fd-faces')?.localName"
+            )
+        )
+    assert {"fd-start", "fd-consent"} <= reached
+
+
+def test_the_page_is_quick_and_stands_still(visit: Visit) -> None:
+    started = time.monotonic()
+    visit.page.reload()
+    visit.page.wait_for_selector("#fd-start")
+    visit.page.wait_for_selector("fd-jobs > *")
+    assert time.monotonic() - started < 3
+    visit.page.wait_for_timeout(500)
+    shift = visit.page.evaluate(
+        """() => new Promise((resolve) => {
+            let sum = 0;
+            new PerformanceObserver((list) => list.getEntries().forEach((entry) => (sum += entry.value)))
+                .observe({ type: "layout-shift", buffered: true });
+            setTimeout(() => resolve(sum), 200);
+        })"""
+    )
+    assert shift < 0.1
+
+
+def test_private_media_never_reach_gradios_cache(
+    visit: Visit, picture: Path, face: Path, site: Site
+) -> None:
+    visit.prepare(picture, face)
+    visit.start()
+    expect(visit.stage.get_by_role("link", name="Download")).to_be_visible()
+    assert site.gradio_cache.is_dir() is False or not any(
+        path.is_file() for path in site.gradio_cache.rglob("*")
+    )
