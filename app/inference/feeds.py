@@ -11,7 +11,7 @@ def picture_feed(pictures: RgbImage, contract: InputContract) -> FloatArray:
 
     Args:
         pictures: `(n, H, W, 3)` uint8 RGB.
-        contract: Order of colours and axes, mean and scale.
+        contract: Order of colors and axes, mean and scale.
 
     Returns:
         `(n, 3, H, W)` or `(n, H, W, 3)` float32, contiguous.

@@ -36,7 +36,7 @@ class ModelStatus:
         return self.state == "installed"
 
     def to_json(self) -> dict[str, str | int]:
-        """Plain JSON values, with what a person must know of the licence."""
+        """Plain JSON values, with what a person must know of the license."""
         return {
             "id": self.spec.id,
             "title": self.spec.title,

@@ -15,7 +15,7 @@ PIXEL = np.array([[[[255, 128, 0]]]], np.uint8)
     ("contract", "expected"),
     [
         pytest.param({"color": "rgb"}, [255, 128, 0], id="as it is"),
-        pytest.param({"color": "bgr"}, [0, 128, 255], id="colours turned round"),
+        pytest.param({"color": "bgr"}, [0, 128, 255], id="colors turned round"),
         pytest.param({"color": "rgb", "std": (255, 255, 255)}, [1, 128 / 255, 0], id="to one"),
         pytest.param(
             {"color": "bgr", "mean": (104, 117, 123)}, [-104, 11, 132], id="mean in order"

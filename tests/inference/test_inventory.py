@@ -81,6 +81,6 @@ def test_a_damaged_receipt_only_costs_a_hash(inventory: Inventory, tmp_path: Pat
     assert inventory.status(TINY).is_installed
 
 
-def test_a_status_tells_the_licence(inventory: Inventory) -> None:
+def test_a_status_tells_the_license(inventory: Inventory) -> None:
     facts = inventory.status(TINY).to_json()
     assert (facts["license"], facts["commercial_use"], facts["state"]) == ("MIT", "yes", "missing")

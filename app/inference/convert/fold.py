@@ -1,6 +1,6 @@
-"""Turns block-quantised weights back into plain float32 ones, and frees the batch dimension.
+"""Turns block-quantized weights back into plain float32 ones, and frees the batch dimension.
 
-The face detector YuNet and the face recogniser SFace are published in a form whose weights are 8-bit with
+The face detector YuNet and the face recognizer SFace are published in a form whose weights are 8-bit with
 one scale a block (OpenCV Zoo, `*_int8bq.onnx`). ONNX Runtime refuses the one file, since it declares blocks
 on a weight that has a single scale, and reads the other's weights as inputs. Both are computed once here:
 nothing of the arithmetic changes, the file grows fourfold.
@@ -80,11 +80,11 @@ def _evaluate(node: onnx.NodeProto, constants: Mapping[str, Array]) -> Array:
         return inputs[0].reshape([int(side) for side in inputs[1]])
     attributes = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
     axis, block = int(attributes.get("axis", 1)), int(attributes.get("block_size", 0))
-    quantised = inputs[0].astype(np.float32)
-    scale = _spread(inputs[1], quantised.shape, axis, block)
+    quantized = inputs[0].astype(np.float32)
+    scale = _spread(inputs[1], quantized.shape, axis, block)
     if len(inputs) < 3:
-        return quantised * scale
-    return (quantised - _spread(inputs[2], quantised.shape, axis, block)) * scale
+        return quantized * scale
+    return (quantized - _spread(inputs[2], quantized.shape, axis, block)) * scale
 
 
 def _spread(values: Array, shape: tuple[int, ...], axis: int, block: int) -> NDArray[np.float32]:

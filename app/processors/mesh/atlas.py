@@ -31,7 +31,7 @@ from app.processors.mesh.raster import (
     dense_map,
     facing,
     grown,
-    triangle_affines,
+    triangle_maps,
 )
 from app.processors.mesh.shape import proportions
 from app.processors.mesh.skin import lab, skin_likelihood, skin_tone
@@ -112,7 +112,7 @@ def _sampled(view: SourceView, model: FaceModel, ids: IntArray) -> _Layer:
     side = ids.shape[0]
     crop, points = _at_texture_scale(view, model, side)
     here = texture_points(model.uv, side)
-    place = grown(dense_map(ids, triangle_affines(here, points[:, :2], model.triangles)), ids)
+    place = grown(dense_map(ids, triangle_maps(here, points[:, :2], model.triangles)), ids)
     sampled = cv2.remap(crop, place, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
     rgb = sampled.astype(np.float32)
     seen = _closed(_seen(points, model, ids) * _bare(rgb, model)) * (_inside(place, crop) & (ids >= 0))
@@ -143,7 +143,7 @@ def _seen(points: FloatArray, model: FaceModel, ids: IntArray) -> FloatArray:
     smooth = shares / np.maximum(np.bincount(model.triangles.ravel(), minlength=len(points)), 1)
     here = texture_points(model.uv, ids.shape[0])
     both = np.column_stack([smooth, smooth]).astype(np.float32)
-    cosine = dense_map(ids, triangle_affines(here, both, model.triangles))[..., 0]
+    cosine = dense_map(ids, triangle_maps(here, both, model.triangles))[..., 0]
     seen = np.clip((cosine - low) / (high - low), 0, 1) * (ids >= 0)
     return np.asarray(seen, dtype=np.float32)
 
@@ -235,7 +235,7 @@ def _without_mouth(rgb: FloatArray, model: FaceModel) -> FloatArray:
     """Paint over what lies between the lips: teeth drawn on a closed mouth show as a white line."""
     side = rgb.shape[0]
     points = texture_points(model.uv, side)
-    mouth = painted((regions.LIPS_INNER,), points, side)
+    mouth = cv2.dilate(painted((regions.LIPS_INNER,), points, side), _square(2 * (side // 256) + 1))
     lips = np.clip(painted((regions.LIPS_OUTER,), points, side) - mouth, 0, 1)
     color = (rgb * lips[..., None]).sum((0, 1)) / max(float(lips.sum()), 1.0)
     soft = cv2.GaussianBlur(mouth, (0, 0), side / 250)[..., None]
@@ -256,7 +256,7 @@ def _bare(rgb: FloatArray, model: FaceModel) -> FloatArray:
     points = texture_points(model.uv, REGION_SIDE_PX)
     brows = painted((regions.LEFT_BROW, regions.RIGHT_BROW), points, REGION_SIDE_PX)
     likely = np.maximum(likely, cv2.dilate(brows, _square(5)))
-    bare = cv2.GaussianBlur(cv2.erode(likely, _square(19)), (0, 0), 4)
+    bare = cv2.GaussianBlur(cv2.erode(likely, _square(13)), (0, 0), 4)
     bare = np.clip((bare - 0.3) / 0.6, 0, 1)
     one_sided = (1 - cv2.erode(likely, _square(5))) * cv2.erode(likely[:, ::-1], _square(7))
     one_sided = cv2.GaussianBlur(one_sided, (0, 0), 2)

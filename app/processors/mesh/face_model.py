@@ -20,7 +20,7 @@ from app.processors.mesh.raster import (
     draw_triangles,
     facing,
     grown,
-    triangle_affines,
+    triangle_maps,
 )
 
 REGION_SIDE_PX = 256
@@ -124,7 +124,7 @@ def _painted_regions(
     features = painted((*regions.FEATURES, *regions.NOSTRILS), points, side)
     skin = 1 - cv2.GaussianBlur(cv2.dilate(features, np.ones((9, 9))), (0, 0), 1.5)
     ids = draw_triangles(points, triangles, (side, side), np.arange(len(triangles), dtype=np.int32))
-    place_cm = dense_map(ids, triangle_affines(points, canonical[:, :2], triangles))
+    place_cm = dense_map(ids, triangle_maps(points, canonical[:, :2], triangles))
     place_cm = grown(place_cm, ids, 4)
     hair_zone = _hair_zone(canonical, place_cm)
     sides = _ramp(np.abs(place_cm[..., 0]), _SIDES_CM)

@@ -6,6 +6,8 @@ A map between two placements is smooth but for fine kinks at the edges, hence it
 resolution; that is why a 4K face costs little more here than a small one.
 """
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -60,16 +62,28 @@ def front_to_back(points: FloatArray, triangles: IntArray) -> IntArray:
     return np.asarray(visible[np.argsort(-depth, kind="stable")], dtype=np.int32)
 
 
-def triangle_affines(here: FloatArray, there: FloatArray, triangles: IntArray) -> FloatArray:
-    """The affine of each triangle from one placement of the mesh to another.
+@dataclass(frozen=True, slots=True, eq=False)
+class TriangleMaps:
+    """How each triangle goes from one placement of the mesh to another.
+
+    Attributes:
+        affine: `(t, 2, 3)` float32; a triangle without area here goes to its first corner there.
+        low: `(t, 2)` float32, upper left of the triangle there.
+        high: `(t, 2)` float32, lower right.
+    """
+
+    affine: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def triangle_maps(here: FloatArray, there: FloatArray, triangles: IntArray) -> TriangleMaps:
+    """Derive the maps of all triangles.
 
     Args:
         here: `(n, 2)` float32, the placement that was drawn.
         there: `(n, 2)` float32, where to.
         triangles: `(t, 3)` indices.
-
-    Returns:
-        `(t, 2, 3)` float32; a triangle without area here maps to its first corner there.
     """
     p, q = here[triangles].astype(np.float64), there[triangles].astype(np.float64)
     p1, p2, q1, q2 = p[:, 1] - p[:, 0], p[:, 2] - p[:, 0], q[:, 1] - q[:, 0], q[:, 2] - q[:, 0]
@@ -78,27 +92,33 @@ def triangle_affines(here: FloatArray, there: FloatArray, triangles: IntArray) -
     along_x = (q1 * p2[:, 1:] - q2 * p1[:, 1:]) * inverse
     along_y = (q2 * p1[:, :1] - q1 * p2[:, :1]) * inverse
     shift = q[:, 0] - along_x * p[:, 0, :1] - along_y * p[:, 0, 1:]
-    return np.stack([along_x, along_y, shift], axis=2).astype(np.float32)
+    affine = np.stack([along_x, along_y, shift], axis=2).astype(np.float32)
+    return TriangleMaps(affine, q.min(1).astype(np.float32), q.max(1).astype(np.float32))
 
 
-def dense_map(ids: IntArray, affines: FloatArray) -> FloatArray:
+def dense_map(ids: IntArray, maps: TriangleMaps) -> FloatArray:
     """Where each pixel lies on the other placement.
+
+    A drawn triangle also covers pixels that it merely touches, and a sliver would take those far away: so no pixel may
+    leave its triangle's bounds.
 
     Args:
         ids: `(h, w)` from `draw_triangles`.
-        affines: `(t, 2, 3)` from `triangle_affines`.
+        maps: From `triangle_maps`.
 
     Returns:
         `(h, w, 2)` float32; 0 where no triangle is.
     """
     h, w = ids.shape
-    padded = np.concatenate([affines.reshape(-1, 6), np.zeros((1, 6), np.float32)])
-    rows = padded.take(ids.ravel(), axis=0, mode="wrap").reshape(h, w, 6)
+    table = np.concatenate([maps.affine, maps.low[..., None], maps.high[..., None]], axis=2)
+    table = np.concatenate([table.reshape(-1, 10), np.zeros((1, 10), np.float32)])
+    rows = table.take(ids.ravel(), axis=0, mode="wrap").reshape(h, w, 10)
     x = np.arange(w, dtype=np.float32)
     y = np.arange(h, dtype=np.float32)[:, None]
     out = np.empty((h, w, 2), np.float32)
-    for axis, column in enumerate((0, 3)):
-        out[..., axis] = rows[..., column] * x + rows[..., column + 1] * y + rows[..., column + 2]
+    for axis in (0, 1):
+        by_x, by_y, shift, low, high = np.moveaxis(rows[..., 5 * axis : 5 * axis + 5], 2, 0)
+        np.clip(by_x * x + by_y * y + shift, low, high, out=out[..., axis])
     return out
 
 

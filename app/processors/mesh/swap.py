@@ -24,7 +24,7 @@ from app.processors.mesh.raster import (
     draw_triangles,
     front_to_back,
     grown,
-    triangle_affines,
+    triangle_maps,
 )
 from app.processors.mesh.shape import reshaped
 from app.processors.mesh.sharpness import match_sharpness
@@ -170,8 +170,8 @@ def _drawing(target: Target, atlas: Atlas, model: FaceModel, shape: float) -> Dr
     here = points[:, :2]
     order = front_to_back(points, model.triangles)
     ids = draw_triangles(here, model.triangles, target.size_wh, order)
-    uv = grown(dense_map(ids, triangle_affines(here, model.uv, model.triangles)), ids)
-    origin = dense_map(ids, triangle_affines(here, target.points[:, :2], model.triangles))
+    uv = grown(dense_map(ids, triangle_maps(here, model.uv, model.triangles)), ids)
+    origin = dense_map(ids, triangle_maps(here, target.points[:, :2], model.triangles))
     painted, own = _textured(model.regions, uv), _textured(atlas.skin, uv)
     return Drawing(
         points=points,

@@ -149,6 +149,6 @@ def test_the_manifest_pins_what_the_converter_writes(model_id: str, sources_of: 
     convert = convert_tflite if model_id == MESH else convert_ncnn
     spec = Manifest.load(ROOT / "models" / "manifest.toml").get(ModelId(model_id))
     sources = sources_of(model_id)
-    content = convert(sources)
-    assert content == convert(sources)
-    assert (len(content), hashlib.sha256(content).hexdigest()) == (spec.bytes, spec.sha256)
+    for content in (convert(sources), convert(sources)):
+        pinned = len(content), hashlib.sha256(content).hexdigest()
+        assert pinned == (spec.bytes, spec.sha256)

@@ -29,7 +29,7 @@ SCALES = {
 }
 
 
-def quantised(case: str, *, tail: str = "Reshape", weight_is_input: bool = False) -> bytes:
+def quantized(case: str, *, tail: str = "Reshape", weight_is_input: bool = False) -> bytes:
     """A convolution of 3 to 4 channels, 1 x 1, with 8-bit weights, batch 1 and 2 x 2 pixels."""
     attributes, scale, zero = SCALES[case]
     nodes = [
@@ -69,17 +69,17 @@ def shape_of(item: onnx.ValueInfoProto) -> list[int | str]:
 
 
 @pytest.mark.parametrize("case", SCALES)
-def test_a_folded_network_computes_what_the_quantised_one_does(
+def test_a_folded_network_computes_what_the_quantized_one_does(
     run_onnx: RunOnnx, case: str
 ) -> None:
-    source = quantised(case)
+    source = quantized(case)
     x = RNG.random((1, 3, 2, 2), np.float32)
     wanted = ReferenceEvaluator(onnx.load_from_string(source)).run(None, {"x": x})[0]
     assert run_onnx(convert({"net.onnx": source}), x=x)["y"] == pytest.approx(wanted, abs=1e-5)
 
 
 def test_batch_and_picture_become_free(run_onnx: RunOnnx) -> None:
-    folded = convert({"net.onnx": quantised("one a block")})
+    folded = convert({"net.onnx": quantized("one a block")})
     x = RNG.random((3, 3, 5, 7), np.float32)
     together = run_onnx(folded, x=x)["y"]
     assert together.shape == (3, 35, 16)
@@ -89,13 +89,13 @@ def test_batch_and_picture_become_free(run_onnx: RunOnnx) -> None:
 
 def test_a_layer_of_fixed_size_keeps_the_pictures_size() -> None:
     graph = onnx.load_from_string(
-        convert({"net.onnx": quantised("one a row", tail="Flatten")})
+        convert({"net.onnx": quantized("one a row", tail="Flatten")})
     ).graph
     assert [shape_of(item) for item in (*graph.input, *graph.output)] == [["N", 3, 2, 2], ["N", 64]]
 
 
-def test_weights_are_no_longer_inputs_nor_quantised() -> None:
-    source = quantised("one a block", weight_is_input=True)
+def test_weights_are_no_longer_inputs_nor_quantized() -> None:
+    source = quantized("one a block", weight_is_input=True)
     graph = onnx.load_from_string(convert({"net.onnx": source})).graph
     assert [item.name for item in graph.input] == ["x"]
     assert [node.op_type for node in graph.node] == ["Conv", "Reshape"]
@@ -103,7 +103,7 @@ def test_weights_are_no_longer_inputs_nor_quantised() -> None:
 
 
 def test_the_same_source_gives_the_same_bytes() -> None:
-    source = {"net.onnx": quantised("one a block")}
+    source = {"net.onnx": quantized("one a block")}
     assert convert(source) == convert(source)
 
 
@@ -122,7 +122,7 @@ def test_wrong_sources_are_refused(sources: dict[str, bytes], complaint: str) ->
 
 
 def test_scales_that_do_not_fit_are_refused() -> None:
-    model = onnx.load_from_string(quantised("one a row"))
+    model = onnx.load_from_string(quantized("one a row"))
     for item in model.graph.initializer:
         if item.name == "scale":
             item.CopyFrom(numpy_helper.from_array(np.ones(3, np.float32), "scale"))

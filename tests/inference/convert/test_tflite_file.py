@@ -10,7 +10,7 @@ from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from app.core.errors import ConversionError
-from app.inference.convert.tflite import convert
+from app.inference.convert.tflite import convert, refinement_indices
 from app.inference.convert.tflite_file import read_network
 
 Array = NDArray[np.float32]
@@ -185,6 +185,11 @@ def test_a_wrong_option_is_refused_with_the_operators_name(ask: object) -> None:
 def test_an_unknown_custom_operator_is_named_on_conversion() -> None:
     with pytest.raises(ConversionError, match="Mystery"):
         convert({"net.tflite": FileBuilder().content()})
+
+
+def test_another_network_refines_no_points() -> None:
+    with pytest.raises(ConversionError, match="wanted lips and eyes"):
+        refinement_indices(FileBuilder().content())
 
 
 def test_constants_of_another_type_are_refused() -> None:
