@@ -33,7 +33,7 @@ from app.jobs.job import (
 )
 from app.jobs.lease import new_token
 from app.jobs.library import MediaItem, MediaLibrary, Upload, storage_errors_told
-from app.jobs.names import NamedFile, media_type, suffix_for, swapped_name
+from app.jobs.names import NamedFile, media_type, result_suffix, suffix_for, swapped_name
 from app.jobs.store import JobStore
 from app.pipeline.spec import ConsentBasis, RenderSpec, Step
 from app.processors.base import ProcessorSpec
@@ -356,7 +356,7 @@ class Studio:
     ) -> NewJob:
         job_id = JobId(new_token())
         target = self.media(request.target)
-        suffix = suffix_for(target.container, target.name)
+        suffix = result_suffix(target.container, target.name)
         spec = RenderSpec(
             sources=tuple(self.media_path(source) for source in request.sources),
             target=self.media_path(request.target),

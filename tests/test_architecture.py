@@ -14,7 +14,8 @@ APP = ROOT / "app"
 
 HOMES: dict[str, tuple[str, ...]] = {
     "gradio": ("app/ui",),
-    "fastapi": ("app/api", "app/ui/page.py"),
+    # The page is mounted on the API's application, which is of FastAPI's type.
+    "fastapi": ("app/api", "app/ui/page.py", "app/ui/gradio_routes.py"),
     "starlette": ("app/api", "app/ui"),
     "uvicorn": ("app/serving.py",),
     "typer": ("app/cli.py",),

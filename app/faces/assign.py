@@ -1,5 +1,6 @@
 """Who gets the source's face: everybody, or one person who is followed through the video."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +27,7 @@ class Assigner:
         self._person = person
         self._identity = identity
         self._wanted: FloatArray | None = None
-        self._is_found = person is None
+        self._is_found = False
         self._is_person: dict[TrackId, bool] = {}
 
     def assign(self, window: Window) -> Window:
@@ -40,44 +41,48 @@ class Assigner:
     def _assigned(self, frame: Frame) -> Frame:
         if not frame.faces:
             return frame
-        if not self._is_found:
-            self._find_person(frame)
-        chosen = self._chosen(frame)
+        chosen = self._chosen(frame.faces)
         faces = tuple(
             replace(face, identity=self._identity) if is_chosen else face
             for face, is_chosen in zip(frame.faces, chosen, strict=True)
         )
         return replace(frame, faces=faces)
 
-    def _find_person(self, frame: Frame) -> None:
-        assert self._person is not None
-        count = len(frame.faces)
-        if self._person >= count:
-            raise NoSuchPersonError(
-                f"person {self._person} was asked for, but the first frame with faces shows {count}, "
-                f"numbered from 0 to {count - 1} from left to right"
-            )
-        face = frame.faces[self._person]
-        self._is_found, self._wanted = True, face.embedding
-        if face.track_id is not None:
-            self._is_person.update({f.track_id: f is face for f in frame.faces if f.track_id is not None})
-
-    def _chosen(self, frame: Frame) -> list[bool]:
+    def _chosen(self, faces: Sequence[Face]) -> list[bool]:
         if self._person is None:
-            return [True] * len(frame.faces)
-        likeness = [self._likeness(face) for face in frame.faces]
+            return [True] * len(faces)
+        index = self._followed(faces) if self._is_found else self._first(faces, self._person)
+        chosen = [at == index for at in range(len(faces))]
+        if index is not None:
+            self._decide(faces, chosen)
+        return chosen
+
+    def _first(self, faces: Sequence[Face], person: int) -> int:
+        count = len(faces)
+        if person >= count:
+            raise NoSuchPersonError(
+                f"person {person} was asked for, but the first frame with faces shows {count}, "
+                f"numbered from 0 to {count - 1} from left to right; ask for one of those"
+            )
+        self._is_found, self._wanted = True, faces[person].embedding
+        return person
+
+    def _followed(self, faces: Sequence[Face]) -> int | None:
+        """Where the person is; `None` when away."""
+        likeness = [self._likeness(face) for face in faces]
         best = int(np.argmax(likeness))
-        # One person is at one place: of several who look alike, the likest.
-        return [index == best and score > 0 for index, score in enumerate(likeness)]
+        return best if likeness[best] >= SAME_PERSON_COSINE else None
 
     def _likeness(self, face: Face) -> float:
-        """How surely this is the person: 0 is not at all, above 1 when the track says so."""
+        """How surely this is the person: a cosine, or above and below all cosines where the track was decided."""
         if face.track_id in self._is_person:
-            return 2.0 if self._is_person[face.track_id] else 0.0
+            return 2.0 if self._is_person[face.track_id] else -2.0
         if self._wanted is None or face.embedding is None:
-            return 0.0
-        cosine = float(self._wanted @ face.embedding)
-        is_same = cosine >= SAME_PERSON_COSINE
-        if face.track_id is not None:
-            self._is_person[face.track_id] = is_same
-        return cosine if is_same else 0.0
+            return -2.0
+        return float(self._wanted @ face.embedding)
+
+    def _decide(self, faces: Sequence[Face], chosen: Sequence[bool]) -> None:
+        """Decide tracks for good. One person is at one place: whoever is seen beside them is somebody else."""
+        for face, is_person in zip(faces, chosen, strict=True):
+            if face.track_id is not None:
+                self._is_person.setdefault(face.track_id, is_person)

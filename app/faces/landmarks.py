@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.core.geometry import FloatArray, invert_affine, roll_rad, transform_points
 from app.core.mesh_topology import (

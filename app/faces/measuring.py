@@ -45,6 +45,11 @@ class Measure:
         return self.presence >= PRESENT
 
     @property
+    def clarity(self) -> float:
+        """How well the face is seen: the detector's score, and a little more where it really looked."""
+        return self.slot.det_score + (0.01 if self.slot.place == "seen" else 0.0)
+
+    @property
     def is_off(self) -> bool:
         """True where a face lies so badly in its crop that another look is worth it."""
         found = region_from_landmarks(self.landmarks)
@@ -59,7 +64,9 @@ def measure_slots(
     """Measure all slots in one batch, and those that were off the mark in a second one.
 
     Args:
+        landmarker: Measures.
         frames: By running number.
+        slots: Where to look.
 
     Returns:
         Only faces that are there, frame by frame; no two of one frame in one place.

@@ -14,10 +14,10 @@ from app.core.types import Face, Identity, IdentityId, Notice, SourceView
 from app.faces.detector import FaceDetector
 from app.faces.landmarks import FaceLandmarker, face_from_landmarks, face_size_px
 from app.faces.recognizer import SAME_PERSON_COSINE, FaceRecognizer, normed
+from app.faces.tracks import Candidate
 
 _DOMINANT = 2.0
 """A face of at least twice the area of the next one is meant."""
-_PRESENT = 0.5
 _MARGIN = 0.25
 _MAX_SIDE_PX = 1024
 _SMALL_PX = 80
@@ -45,7 +45,7 @@ class IdentityBuilder:
     """Makes identities of photos.
 
     Args:
-        detector: One that looks at stills.
+        detector: One that looks at stills, see `STILL_SIDES_PX`.
         landmarker: Measures.
         recognizer: Says whether the photos show one person.
     """
@@ -57,9 +57,7 @@ class IdentityBuilder:
         self._landmarker = landmarker
         self._recognizer = recognizer
 
-    def build(
-        self, photos: Sequence[Picture], label: str
-    ) -> tuple[Identity, tuple[Notice, ...]]:
+    def build(self, photos: Sequence[Picture], label: str) -> tuple[Identity, tuple[Notice, ...]]:
         """Make one identity of one or more photos of one person.
 
         Args:
@@ -84,37 +82,36 @@ class IdentityBuilder:
 
     def _measured(self, photos: Sequence[Picture]) -> tuple[list[_Photo], list[Notice]]:
         notices: list[Notice] = []
-        chosen: list[tuple[Picture, Face]] = []
-        for number, (photo, faces) in enumerate(
-            zip(photos, self._detector.detect(photos), strict=True), start=1
-        ):
-            face, others = _meant(faces, number)
+        faces = []
+        for number, found in enumerate(self._found(photos), start=1):
+            face, others = _meant(found, number)
             if others:
-                notices.append(
-                    Notice(
-                        "face.others_ignored",
-                        f"photo {number} shows {others + 1} faces; the largest one is used",
-                    )
-                )
-            chosen.append((photo, face))
-        landmarks, presence = self._landmarker.locate_faces(chosen)
-        faces = [
-            face_from_landmarks(points, face.det_score)
-            for points, (_, face) in zip(landmarks, chosen, strict=True)
-        ]
-        for number, present in enumerate(presence, start=1):
-            if present < _PRESENT:
-                raise _no_face(number)
-        pictures = [photo for photo, _ in chosen]
-        embeddings = self._recognizer.embed(list(zip(pictures, faces, strict=True)))
-        rows = zip(pictures, faces, embeddings, strict=True)
+                text = f"photo {number} shows {others + 1} faces; the largest one is used"
+                notices.append(Notice("face.others_ignored", text))
+            faces.append(face)
+        embeddings = self._recognizer.embed(list(zip(photos, faces, strict=True)))
+        rows = zip(photos, faces, embeddings, strict=True)
         return [_Photo(n, *row) for n, row in enumerate(rows, start=1)], notices
+
+    def _found(self, photos: Sequence[Picture]) -> list[list[Face]]:
+        """The faces of each photo that the mesh takes for faces too; a lapel must not make a portrait ambiguous."""
+        detected = self._detector.detect(photos)
+        pairs = [(row, face) for row, faces in enumerate(detected) for face in faces]
+        located = self._landmarker.locate_faces([(photos[row], face) for row, face in pairs])
+        found: list[list[Face]] = [[] for _ in photos]
+        for (row, face), landmarks, presence in zip(pairs, *located, strict=True):
+            if Candidate(face, landmarks, float(presence)).may_begin_track:
+                found[row].append(face_from_landmarks(landmarks, face.det_score))
+        return found
 
 
 def _meant(faces: Sequence[Face], number: int) -> tuple[Face, int]:
     """The face of a photo that is meant, and how many others there are."""
     if not faces:
-        raise _no_face(number)
+        raise NoFaceInSourceError(
+            f"photo {number} of the source shows no face that can be found; "
+            "use one that shows the face from the front, sharp and at least 80 pixels wide"
+        )
     by_area = sorted(faces, key=_area, reverse=True)
     if len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1]):
         raise AmbiguousSourceError(
@@ -123,30 +120,33 @@ def _meant(faces: Sequence[Face], number: int) -> tuple[Face, int]:
     return by_area[0], len(by_area) - 1
 
 
-def _no_face(number: int) -> NoFaceInSourceError:
-    return NoFaceInSourceError(
-        f"photo {number} of the source shows no face that can be found; "
-        "use one that shows the face from the front, sharp and at least 80 pixels wide"
-    )
-
-
 def _area(face: Face) -> float:
     x0, y0, x1, y1 = face.bbox_xyxy.tolist()
-    return max(0.0, x1 - x0) * max(0.0, y1 - y0)
+    return float(max(0.0, x1 - x0) * max(0.0, y1 - y0))
 
 
 def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
-    """The photos that agree with the one that most others agree with."""
+    """The photos that agree with what most of them agree on.
+
+    The photo that most others agree with is the center (among equals the first), the mean of those is the consensus:
+    a mean of several photos knows a face better than any one of them, so a hard photo is judged by it.
+    """
     embeddings = np.stack([photo.embedding for photo in photos])
-    agreement = embeddings @ embeddings.T >= SAME_PERSON_COSINE
-    center = int(np.argmax(agreement.sum(1)))
-    kept, notices = [], []
-    for photo, agrees in zip(photos, agreement[center], strict=True):
-        if agrees:
-            kept.append(photo)
-        else:
-            text = f"photo {photo.number} seems to show another person than the rest and is left out"
-            notices.append(Notice("face.another_person", text))
+    cosines = embeddings @ embeddings.T
+    agrees = cosines >= SAME_PERSON_COSINE
+    center = int(np.argmax(agrees.sum(1)))
+    consensus = normed(embeddings[agrees[center]].mean(0))
+    belongs = embeddings @ consensus >= SAME_PERSON_COSINE
+    belongs[center] = True
+    kept = [photo for photo, is_same in zip(photos, belongs, strict=True) if is_same]
+    notices = [
+        Notice(
+            "face.another_person",
+            f"photo {photo.number} seems to show another person than the rest and is left out",
+        )
+        for photo, is_same in zip(photos, belongs, strict=True)
+        if not is_same
+    ]
     return kept, notices
 
 

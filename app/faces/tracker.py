@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from app.core.geometry import FloatArray
+from app.core.picture import Picture
 from app.core.types import Face, Frame, TrackId, Window
 from app.faces.detector import FaceDetector, in_reading_order
 from app.faces.flow import Stabilizer, View
@@ -93,6 +94,7 @@ class FaceTracker:
         for measure, face in zip(measures, faces, strict=True):
             embedding = self._embeddings.get(measure.slot.track_id)
             by_frame[measure.slot.number].append(replace(face, embedding=embedding))
+        self._forget()
         return tuple(
             replace(frame, faces=in_reading_order(by_frame[number]))
             for number, frame in frames.items()
@@ -112,7 +114,6 @@ class FaceTracker:
             tracks = self._linker.tracks
             places = (slot_of(t, number, shot.keys) for number in shot.numbers for t in tracks)
             slots += [slot for slot in places if slot is not None]
-        self._linker.trim()
         return slots
 
     def _candidates(self, frames: _Frames, keys: Sequence[int]) -> dict[int, list[Candidate]]:
@@ -144,7 +145,6 @@ class FaceTracker:
             landmarks = self._stabilizer.steadied(slot.track_id, view)
             face = face_from_landmarks(landmarks, slot.det_score)
             faces.append(replace(face, track_id=slot.track_id))
-        self._stabilizer.forget_before(self._next_number - 1)
         return faces
 
     def _recognize(
@@ -153,19 +153,21 @@ class FaceTracker:
         """Embed every track that is new in this window, where the detector is surest of it."""
         if self._recognizer is None:
             return
-        best: dict[TrackId, int] = {}
-        order = range(len(measures))
-        for index in sorted(
-            order, key=lambda i: (-measures[i].slot.det_score, measures[i].slot.place != "seen")
-        ):
-            best.setdefault(measures[index].slot.track_id, index)
-        new = {
-            track_id: index for track_id, index in best.items() if track_id not in self._embeddings
-        }
-        items = [
-            (frames[measures[index].slot.number].picture, faces[index]) for index in new.values()
-        ]
-        self._embeddings.update(zip(new, self._recognizer.embed(items), strict=True))
+        best: dict[TrackId, tuple[Picture, Face]] = {}
+        clearest_first = sorted(
+            zip(measures, faces, strict=True), key=lambda pair: -pair[0].clarity
+        )
+        for measure, face in clearest_first:
+            if (track_id := measure.slot.track_id) not in self._embeddings:
+                best.setdefault(track_id, (frames[measure.slot.number].picture, face))
+        self._embeddings.update(zip(best, self._recognizer.embed(list(best.values())), strict=True))
+
+    def _forget(self) -> None:
+        """Keep only what the next window needs."""
+        self._linker.trim()
+        self._stabilizer.forget_before(self._next_number - 1)
+        live = {track.id for track in self._linker.tracks}
+        self._embeddings = {k: v for k, v in self._embeddings.items() if k in live}
 
 
 def _shots(frames: _Frames) -> list[_Shot]:

@@ -64,6 +64,19 @@ _SUFFIXES = {
     "mpegts": (".ts", ".m2ts", ".mts"),
 }
 
+# What a result becomes where its input's format cannot carry the label, or is not written.
+_RESULT_SUFFIXES = {
+    "apng": ".mp4",
+    "animated-webp": ".mp4",
+    "gif": ".mp4",
+    "bmp": ".png",
+    "heic": ".jpg",
+    "3gp": ".mp4",
+    "avi": ".mp4",
+    "mpegts": ".mp4",
+    "mov": ".mov",
+}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NamedFile:
@@ -111,6 +124,16 @@ def suffix_for(container: str, name: str) -> str:
     if known is None:
         return own
     return own if own in known else known[0]
+
+
+def result_suffix(container: str, name: str) -> str:
+    """The ending of what a file of this container becomes: the same where it can be written with a label.
+
+    Args:
+        container: As the probe calls it.
+        name: The display name.
+    """
+    return _RESULT_SUFFIXES.get(container) or suffix_for(container, name)
 
 
 def swapped_name(name: str, suffix: str) -> str:

@@ -14,7 +14,7 @@ Stage = Callable[[Iterator[Window]], Iterator[Window]]
 
 _WINDOW_BYTES = 96 << 20
 _WINDOW_FRAMES = (8, 16)
-_GATE_SIDE_PX = 256
+_GATE_SIDE_PX = 512
 
 
 def window_length(frame_bytes: int) -> int:

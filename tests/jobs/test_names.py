@@ -1,7 +1,19 @@
+from pathlib import Path
+
 import pytest
 
 from app.core.errors import BadNameError
-from app.jobs.names import MAX_NAME_BYTES, display_name, media_type, suffix_for, swapped_name
+from app.jobs.names import (
+    MAX_NAME_BYTES,
+    display_name,
+    media_type,
+    result_suffix,
+    suffix_for,
+    swapped_name,
+)
+from app.media.encoders import container_of
+from app.media.sniff import MediaKind
+from app.media.still import output_format
 
 
 @pytest.mark.parametrize(
@@ -83,3 +95,12 @@ def test_every_ending_that_is_made_has_a_media_type() -> None:
     for container in ("jpeg", "png", "webp", "mp4", "mov", "matroska", "webm", "avif", "tiff"):
         assert media_type(suffix_for(container, "")).split("/")[0] in ("image", "video")
     assert media_type(".exe") == "application/octet-stream"
+
+
+@pytest.mark.parametrize("kind", list(MediaKind), ids=str)
+def test_a_result_has_an_ending_that_can_be_written(kind: MediaKind) -> None:
+    suffix = result_suffix(str(kind), "holiday.weird")
+    if kind.is_still:
+        output_format(Path(f"result{suffix}"), "png")
+    else:
+        container_of(Path(f"result{suffix}"))

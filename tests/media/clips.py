@@ -82,7 +82,7 @@ def write_clip(path: Path, clip: Clip) -> None:
             stream.set_display_matrix(clip.matrix)
         tracks = [_track(output, sound) for sound in clip.sounds]
         for track, sound in zip(tracks, clip.sounds, strict=True):
-            for frame in _tone(sound):
+            for frame in tone(sound):
                 output.mux(track.encode(frame))
             output.mux(track.encode(None))
         for index, pts in enumerate(clip.times):
@@ -99,7 +99,8 @@ def _track(output: Any, sound: Sound) -> Any:
     return track
 
 
-def _tone(sound: Sound) -> list[AudioFrame]:
+def tone(sound: Sound) -> list[AudioFrame]:
+    """A sound's samples, as one frame."""
     count = round(sound.seconds * sound.rate)
     wave = (np.sin(np.arange(count) * 0.05) * 8000).astype(np.int16)
     frame = AudioFrame.from_ndarray(wave[None], format="s16", layout="mono")
