@@ -29,9 +29,7 @@ from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import Stage, assigned, into_windows, processed, tracked, watched
 from app.pipeline.target import Sink, Target, open_target
 from app.processors.base import ProcessorSpec
-from app.safety.gate import ContentGate, GateWatch
-
-_GATE_SIDE_PX = 512
+from app.safety.gate import LOOK_SIDE_PX, ContentGate, GateWatch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,7 +149,7 @@ def source_identity(photos: tuple[Path, ...], tools: Tools) -> tuple[Identity, t
         FaceError: A photo shows no face, or several.
     """
     pictures = [read_still(photo, tools.limits).picture for photo in photos]
-    tools.gate.check([picture.thumbnail(_GATE_SIDE_PX)[0] for picture in pictures], "source")
+    tools.gate.check([picture.thumbnail(LOOK_SIDE_PX)[0] for picture in pictures], "source")
     builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
     return builder.build(pictures, label="source")
 

@@ -14,7 +14,6 @@ Stage = Callable[[Iterator[Window]], Iterator[Window]]
 
 _WINDOW_BYTES = 96 << 20
 _WINDOW_FRAMES = (8, 16)
-_GATE_SIDE_PX = 512
 
 
 def window_length(frame_bytes: int) -> int:
@@ -42,7 +41,7 @@ def watched(watch: GateWatch) -> Stage:
     def stage(windows: Iterator[Window]) -> Iterator[Window]:
         for window in windows:
             for frame in window:
-                watch.feed(frame.time_s, frame.picture.thumbnail(_GATE_SIDE_PX)[0])
+                watch.feed(frame.time_s, frame.picture)
             yield window
         watch.finish()
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.errors import GateUnavailableError, IntimateContentError
+from app.core.picture import Picture
 from app.core.types import FloatArray, RgbImage, check_shape
 from app.inference.feeds import picture_feed
 from app.inference.spec import InputContract, ModelId, ModelZoo, Session
@@ -33,6 +34,9 @@ LIKELY_SCORE = 0.6
 LIKELY_COUNT = 3
 LIKELY_AMONG = 60
 """So many pictures with at least `LIKELY_SCORE`, among so many looks in a row, are enough too."""
+
+LOOK_SIDE_PX = 512
+"""Twice what the network sees: from here it shrinks area-true."""
 
 _BATCH = 8
 _SIDE_PX = 256
@@ -64,7 +68,7 @@ class ContentGate:
         """Look at all pictures of one thing.
 
         Args:
-            pictures: `(H, W, 3)` uint8 RGB, at least one; about 256 pixels a side is enough.
+            pictures: `(H, W, 3)` uint8 RGB, at least one; `LOOK_SIDE_PX` a side is enough.
             where: What they are, for the message.
 
         Returns:
@@ -128,23 +132,24 @@ class GateWatch:
         """How many pictures were chosen so far."""
         return self._looks
 
-    def feed(self, time_s: float, picture: RgbImage) -> None:
+    def feed(self, time_s: float, picture: Picture) -> None:
         """Show the next frame; it is looked at if it is due.
 
         Args:
             time_s: Its time in the video.
-            picture: `(H, W, 3)` uint8 RGB; about 256 pixels a side is enough.
+            picture: The whole frame; only what is needed of it is converted.
 
         Raises:
             IntimateContentError: The frames so far are refused.
             GateUnavailableError: The gate could not look.
         """
-        with _failing_closed():
-            small = _scene(picture)
-            is_due = self._is_due(time_s, small)
-        if is_due:
+        passed_s = time_s - self._last_s
+        if self._last is not None and 0 <= passed_s < _SHORTEST_S:
+            return
+        small = picture.read(picture.box, (_SCENE_SIDE_PX, _SCENE_SIDE_PX))
+        if self._is_due(passed_s, small):
             self._last, self._last_s = small, time_s
-            self.add(picture)
+            self.add(picture.thumbnail(LOOK_SIDE_PX)[0])
 
     def add(self, picture: RgbImage) -> None:
         """Look at a picture whether it is due or not.
@@ -176,16 +181,11 @@ class GateWatch:
             )
         return self._highest
 
-    def _is_due(self, time_s: float, small: NDArray[np.uint8]) -> bool:
-        if self._last is None:
-            return True
-        passed_s = time_s - self._last_s
+    def _is_due(self, passed_s: float, small: NDArray[np.uint8]) -> bool:
         # Written so that a time that runs backwards, or is no number, is due.
-        if not 0 <= passed_s < _SAMPLE_S:
+        if self._last is None or not 0 <= passed_s < _SAMPLE_S:
             return True
-        return (
-            passed_s >= _SHORTEST_S and float(cv2.absdiff(small, self._last).mean()) > _SCENE_CHANGE
-        )
+        return float(cv2.absdiff(small, self._last).mean()) > _SCENE_CHANGE
 
     def _look(self) -> None:
         scores = self._gate.scores(self._waiting)
@@ -212,12 +212,6 @@ def _failing_closed() -> Iterator[None]:
             "the content gate could not look, so nothing is processed; "
             "`python -m app models pull embedded` installs its model, `python -m app doctor` says more"
         ) from error
-
-
-def _scene(picture: RgbImage) -> NDArray[np.uint8]:
-    check_shape("picture", picture, (None, None, 3))
-    small = cv2.resize(picture, (_SCENE_SIDE_PX, _SCENE_SIDE_PX), interpolation=cv2.INTER_AREA)
-    return np.asarray(small, np.uint8)
 
 
 def _center_crop(picture: RgbImage) -> RgbImage:

@@ -123,7 +123,7 @@ def video(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
 @pytest.fixture
 def slow(site: Site) -> Iterator[None]:
     """A job of some seconds, long enough to be looked at."""
-    usual, site.engine.frame_s = site.engine.frame_s, 0.08
+    usual, site.engine.frame_s = site.engine.frame_s, 0.05
     yield
     site.engine.frame_s = usual
 
@@ -333,6 +333,15 @@ def test_dropped_files_are_taken(visit: Visit, tmp_path: Path) -> None:
     expect(visit.page.locator("fd-faces img")).to_have_count(1)
     visit.page.get_by_role("button", name="Remove this photo").click()
     expect(visit.page.locator("fd-faces img")).to_have_count(0)
+
+
+def test_an_upload_that_is_taken_back_goes_from_the_server(
+    visit: Visit, site: Site, picture: Path, face: Path
+) -> None:
+    visit.choose_target(picture)
+    with visit.page.expect_response("**/api/v1/media/*") as answer:
+        visit.page.get_by_role("button", name="Remove", exact=True).click()
+    assert (answer.value.request.method, answer.value.status) == ("DELETE", 204)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from app.core.errors import GateUnavailableError, IntimateContentError, MissingModelError
+from app.core.picture import Picture
 from app.inference.manifest import Manifest
 from app.inference.session import OrtModelZoo
 from app.inference.spec import Feeds, InputContract, License, ModelId, ModelSpec, Outputs
@@ -161,8 +162,10 @@ def test_a_gate_without_its_model_fails_closed(zoo: FakeZoo) -> None:
 def test_a_picture_that_is_none_fails_closed(picture: NDArray[np.uint8]) -> None:
     with pytest.raises(GateUnavailableError):
         gate().check([picture], "target")
+    watch = GateWatch(gate(), "target")
+    watch.add(picture)
     with pytest.raises(GateUnavailableError):
-        GateWatch(gate(), "target").feed(0.0, picture)
+        watch.finish()
 
 
 def test_the_network_sees_the_middle_of_the_picture_as_its_contract_says() -> None:
@@ -195,7 +198,7 @@ def looks(frames: Sequence[tuple[float, NDArray[np.uint8]]]) -> list[float]:
     watch, times = GateWatch(harmless, "target"), []
     for time_s, frame in frames:
         before = watch.looks
-        watch.feed(time_s, frame)
+        watch.feed(time_s, Picture.from_rgb(frame))
         if watch.looks > before:
             times.append(time_s)
     watch.finish()
@@ -247,12 +250,12 @@ def test_the_watch_stops_while_the_video_still_runs() -> None:
     (bad,) = pictures([0.9])
     with pytest.raises(IntimateContentError):
         for second in range(8):
-            watch.feed(float(second), bad)
+            watch.feed(float(second), Picture.from_rgb(bad))
 
 
 def test_the_watch_refuses_a_short_clip_at_its_end() -> None:
     watch = GateWatch(gate(), "result")
-    watch.feed(0.0, pictures([0.9])[0])
+    watch.feed(0.0, Picture.from_rgb(pictures([0.9])[0]))
     with pytest.raises(IntimateContentError, match="The result"):
         watch.finish()
 

@@ -27,18 +27,20 @@ async function ask(path, options = {}) {
   return body;
 }
 
+// Gives the promise of what the server says of the file, and a way to call the upload off.
 export function upload(file, onProgress) {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    const form = new FormData();
-    form.append("file", file, file.name);
-    request.responseType = "json";
-    request.upload.onprogress = (event) => onProgress(event.loaded / (event.total || 1));
+  const request = new XMLHttpRequest();
+  const form = new FormData();
+  form.append("file", file, file.name);
+  request.responseType = "json";
+  request.upload.onprogress = (event) => onProgress(event.loaded / (event.total || 1));
+  const received = new Promise((resolve, reject) => {
     request.onload = () => (request.status < 300 ? resolve(request.response) : reject(refusal(request.response)));
     request.onerror = () => reject(lost());
-    request.open("POST", address("media"));
-    request.send(form);
   });
+  request.open("POST", address("media"));
+  request.send(form);
+  return { received, abort: () => request.abort() };
 }
 
 export const forget = (mediaId) => ask(`media/${mediaId}`, { method: "DELETE" }).catch(() => null);

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { h, icon, Part } from "./dom.js";
 import { errorBox, iconButton, mediaFacts, progressBar, setProgress } from "./parts.js";
+import { showJob } from "./poll.js";
 import { change, state } from "./state.js";
 import { t } from "./text.js";
 
@@ -11,20 +12,29 @@ const EVERYTHING = `${PICTURES},video/*,.mkv,.mov,.ts`;
 
 let lastKey = 0;
 
-// An item on its way: {key, name, share, id, media}. It has an id once the server has taken it.
-function send(file, { onStep, onError }) {
+// An item on its way: {key, name, share, id, media, abort}. It has an id once the server has taken it.
+function send(file, onError) {
   const item = { key: ++lastKey, name: file.name, share: 0, id: null, media: null };
-  api
-    .upload(file, (share) => {
-      item.share = share;
-      change({});
-    })
+  const { received, abort } = api.upload(file, (share) => {
+    item.share = share;
+    change({});
+  });
+  item.abort = abort;
+  received
     .then((media) => {
       Object.assign(item, { id: media.id, media, share: 1 });
-      onStep(item);
+      change({});
     })
     .catch((error) => onError(item, error));
   return item;
+}
+
+// What is taken off the page goes from the server, too, unless a job was made with it.
+function drop(item) {
+  if (!item) return;
+  const isUsed = ({ request }) => request.target === item.id || request.sources.includes(item.id);
+  if (!item.id) item.abort();
+  else if (!state.jobs?.some(isUsed)) api.forget(item.id);
 }
 
 function uploadText(item) {
@@ -116,15 +126,15 @@ class Target extends Part {
   take([file]) {
     if (!file) return;
     this.error = null;
-    const item = send(file, {
-      onStep: () => change({}),
-      onError: (failed, error) => state.target === failed && this.fail(error, { target: null }),
-    });
-    change({ target: item, jobId: null });
+    drop(state.target);
+    const item = send(file, (failed, error) => state.target === failed && this.fail(error, { target: null }));
+    change({ target: item });
+    showJob(null);
   }
 
   remove() {
     this.error = null;
+    drop(state.target);
     change({ target: null });
     this.querySelector("input").focus();
   }
@@ -158,7 +168,10 @@ class Faces extends Part {
   }
 
   tile(item, number) {
-    const remove = () => change({ faces: state.faces.filter((other) => other !== item) });
+    const remove = () => {
+      drop(item);
+      change({ faces: state.faces.filter((other) => other !== item) });
+    };
     return h(
       "div",
       { class: "fd-tile" },
@@ -178,10 +191,7 @@ class Faces extends Part {
   take(files) {
     this.error = null;
     const items = files.map((file) =>
-      send(file, {
-        onStep: () => change({}),
-        onError: (failed, error) => this.fail(error, { faces: state.faces.filter((item) => item !== failed) }),
-      }),
+      send(file, (failed, error) => this.fail(error, { faces: state.faces.filter((item) => item !== failed) })),
     );
     change({ faces: [...state.faces, ...items] });
   }

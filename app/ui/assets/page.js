@@ -11,11 +11,13 @@ import { language, t } from "./text.js";
 
 class Header extends Part {
   get facts() {
-    return [state.isOnline, state.jobs?.some(isActive)];
+    if (!state.isOnline) return "lost";
+    if (state.problems.length) return "stuck";
+    return state.jobs?.some(isActive) ? "busy" : "connected";
   }
 
   draw() {
-    const status = !state.isOnline ? "lost" : state.jobs?.some(isActive) ? "busy" : "connected";
+    const status = this.facts;
     return [
       h("img", { class: "fd-logo", src: new URL("ui/favicon.svg", document.baseURI).href, alt: "" }),
       h("h1", {}, "FaceDock"),
