@@ -53,7 +53,7 @@ def examine(settings: Settings) -> "Diagnosis":
     """Look at this machine."""
     from app.runtime.doctor import examine
 
-    return examine(manifest(settings), inventory(settings), settings.data_dir)
+    return examine(inventory(settings), settings.data_dir)
 
 
 def workbench(settings: Settings) -> "Workbench":

@@ -14,12 +14,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from app import bootstrap
 from app.config import Settings
 from app.core.error_table import entry_for
-from app.core.errors import AppError, ConsentRequiredError, ModelIntegrityError, UsageError
+from app.core.errors import AppError, ConsentRequiredError, UsageError
 from app.core.types import Notice
 from app.inference.progress import PullProgress
 from app.media.probe import probe as media_probe
@@ -82,7 +82,7 @@ def serve(
     data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
 ) -> None:
     """Start the page and the API."""
-    from app.serving import serve_page  # noqa: PLC0415
+    from app.serving import serve_page
 
     with _reported(as_json=False):
         serve_page(_settings(host=host, port=port, data_dir=data))
@@ -176,22 +176,21 @@ def probe(file: Path, as_json: JsonFlag = False) -> None:
 def list_models(as_json: JsonFlag = False) -> None:
     """Show every known model, its licence and whether it is installed."""
     with _reported(as_json=as_json):
-        settings = _settings()
-        rows = [
-            (spec, bootstrap.inventory(settings).status(spec.id))
-            for spec in bootstrap.manifest(settings).models
-        ]
+        statuses = bootstrap.inventory(_settings()).statuses()
         if as_json:
-            _print_json(
-                [{**spec.model_dump(mode="json"), "state": status.state} for spec, status in rows]
-            )
+            _print_json([status.to_json() for status in statuses])
             return
-        table = Table("model", "task", "MB", "licence", "commercial use", "state")
-        for spec, status in rows:
-            megabytes = f"{spec.bytes / 1e6:.1f}"
-            license_ = spec.license
+        first = Column("model", no_wrap=True, min_width=24)
+        table = Table(first, "task", "MB", "licence", "commercial", "state", box=None)
+        for status in statuses:
+            spec = status.spec
             table.add_row(
-                spec.id, spec.task, megabytes, license_.spdx, license_.commercial, status.state
+                spec.id,
+                spec.task,
+                f"{spec.bytes / 1e6:.1f}",
+                spec.license.spdx,
+                spec.license.commercial,
+                status.state,
             )
         Console().print(table)
 
@@ -220,14 +219,11 @@ def verify(
     with _reported(as_json=as_json):
         settings = _settings()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
-        statuses = bootstrap.installer(settings).verify(ids)
+        verified = bootstrap.installer(settings).verify(ids)
         if as_json:
-            _print_json([{"id": s.id, "state": s.state, "detail": s.detail} for s in statuses])
-        for status in statuses:
-            if not status.is_installed:
-                raise ModelIntegrityError(f"{status.id}: {status.detail}")
-        if not as_json:
-            typer.echo(f"{len(statuses)} models are as the manifest pins them")
+            _print_json({"verified": list(verified)})
+        else:
+            typer.echo(f"{len(verified)} models are as the manifest pins them")
 
 
 @app.command()

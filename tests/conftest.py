@@ -1,7 +1,7 @@
 """Builders of frames and faces, and the three pictures with faces that come inside packages."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from PIL import Image
 
 from app.core.picture import Picture
 from app.core.types import Face, Frame
+from app.inference.manifest import Manifest
+from app.inference.session import OrtModelZoo
 
 RgbImage = NDArray[np.uint8]
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,6 +26,14 @@ ROOT = Path(__file__).resolve().parents[1]
 def models_dir() -> Path:
     """Where the set-up step keeps the embedded models."""
     return Path(os.environ.get("FACEDOCK_MODELS_DIR", ROOT / "data" / "models"))
+
+
+@pytest.fixture(scope="session")
+def zoo(models_dir: Path) -> Iterator[OrtModelZoo]:
+    """The installed embedded models on the CPU; only for tests marked `weights`."""
+    manifest = Manifest.load(ROOT / "models" / "manifest.toml")
+    with OrtModelZoo(manifest, models_dir, device="cpu", threads=1) as zoo:
+        yield zoo
 
 
 @pytest.fixture(scope="session")

@@ -50,6 +50,11 @@ class Measure:
         return self.slot.det_score + (0.01 if self.slot.place == "seen" else 0.0)
 
     @property
+    def surprise(self) -> float:
+        """How far the face lies from where its track expected it (unit of `region_cost`)."""
+        return region_cost(self.slot.region, region_from_landmarks(self.landmarks))
+
+    @property
     def is_off(self) -> bool:
         """True where a face lies so badly in its crop that another look is worth it."""
         found = region_from_landmarks(self.landmarks)
@@ -119,13 +124,12 @@ def _until_absent(measures: Iterable[Measure], place: Place) -> list[Measure]:
 
 
 def _without_doubles(measures: Iterable[Measure]) -> list[Measure]:
-    """Where two tracks claim one place of a frame, keep the one that was seen there, then the older."""
+    """Where two tracks claim one face of a frame, keep the one that was seen nearer in time, then the better placed.
+
+    Behind somebody who passes, a lost track would else take the face of the one in front.
+    """
     frames: dict[int, list[Measure]] = defaultdict(list)
-    order = sorted(
-        measures,
-        key=lambda m: (m.slot.number, m.slot.place in ("after", "before"), m.slot.track_id),
-    )
-    for measure in order:
+    for measure in sorted(measures, key=lambda m: (m.slot.number, m.slot.gap, m.surprise)):
         others = frames[measure.slot.number]
         if not any(_overlap(measure, other) > _SAME_FACE_IOU for other in others):
             others.append(measure)

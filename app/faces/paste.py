@@ -87,9 +87,7 @@ def _with_patches(frame: Frame, patches: list[_Patch]) -> Frame:
     picture = frame.picture.copy()
     for patch in sorted(patches, key=lambda each: each.size_px):
         _put_inplace(picture, patch)
-    return replace(
-        frame, picture=picture, faces_swapped=max(frame.faces_swapped, len(patches))
-    )
+    return replace(frame, picture=picture, faces_swapped=max(frame.faces_swapped, len(patches)))
 
 
 def _put_inplace(picture: Picture, patch: _Patch) -> None:

@@ -1,5 +1,6 @@
 """Taking one stream of the source into the output: its packets as they are, or its sound encoded anew."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, Protocol, cast
 
@@ -114,16 +115,25 @@ class TranscodeCarrier:
     def finish(self) -> None:
         """Write the sound that the decoder and the encoder still hold."""
         self._recode(None)
-        self._output.mux(self._target.encode(None))
+        self._guarded(lambda: self._output.mux(self._target.encode(None)))
 
     def _recode(self, packet: "Packet[Stream] | None") -> None:
+        self._guarded(lambda: self._recode_frames(packet))
+
+    def _recode_frames(self, packet: "Packet[Stream] | None") -> None:
+        for frame in self._source.codec_context.decode(packet):
+            if frame.pts is not None and frame.time_base:
+                frame.pts -= round(self._offset_s / frame.time_base)
+            self._output.mux(self._target.encode(frame))
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Do something with the sound, and count what cannot be done; only the disk may stop it all."""
         try:
-            for frame in self._source.codec_context.decode(packet):
-                if frame.pts is not None and frame.time_base:
-                    frame.pts -= round(self._offset_s / frame.time_base)
-                self._output.mux(self._target.encode(frame))
-        except (av.FFmpegError, ValueError) as error:
-            # A ValueError is PyAV's word for sound that changes its kind in mid-stream.
-            if isinstance(error, av.FFmpegError) and is_storage_error(error):
+            action()
+        except av.FFmpegError as error:
+            if is_storage_error(error):
                 raise
+            self.lost += 1
+        except ValueError:
+            # PyAV's word for sound that changes its kind in mid-stream.
             self.lost += 1

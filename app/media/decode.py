@@ -109,7 +109,9 @@ class VideoReader:
         """Times and pictures in the order of showing, gaps filled with the last good picture, or else the first."""
         picture: Picture | None = None
         early: list[int | None] = []
+        count = 0
         for pts, decoded in _shown(container):
+            count += 1
             if decoded is None or decoded.is_corrupt:
                 self._count_bad()
             if decoded is not None:
@@ -118,7 +120,9 @@ class VideoReader:
             if picture is not None:
                 yield from ((each, picture) for each in early)
                 early.clear()
-        for _ in range(self.info.missing_frames):
+        # The first frame behind the end of the file may have been there in part, and shown as damaged above.
+        wanted = self.info.frames if self.info.missing_frames else None
+        for _ in range(count, wanted or 0):
             self._count_bad()
             if picture is not None:
                 yield None, picture

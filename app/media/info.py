@@ -44,7 +44,7 @@ class MediaInfo:
         size_wh: Size of the upright picture in pixels.
         pixel_format: Name in `core.picture.PIXEL_FORMATS` of the pictures that the reader gives.
         bits: Significant bits a sample.
-        tags: Colour tags as the file states them.
+        tags: Color tags as the file states them.
         rotation_deg: Degrees clockwise by which the stored picture is turned to be upright.
         is_mirrored: The stored picture is mirrored left to right before it is turned.
         codec: FFmpeg's name of the video codec; for a still the name of its format.

@@ -101,7 +101,8 @@ class Passengers:
             carrier.finish()
             if carrier.lost:
                 self._note(
-                    "incomplete", f"stream {index}: {carrier.lost} damaged parts were left out"
+                    "media.stream_incomplete",
+                    f"stream {index}: {carrier.lost} damaged parts were left out",
                 )
 
     def _carry_next(self) -> None:
@@ -131,7 +132,10 @@ class Passengers:
         try:
             self._carriers[stream.index] = self._carrier(stream, codec)
         except (av.FFmpegError, ValueError):
-            self._note("media.stream_dropped", f"{stream.type} track of codec {codec or 'unknown'} was left out")
+            self._note(
+                "media.stream_dropped",
+                f"{stream.type} track of codec {codec or 'unknown'} was left out",
+            )
 
     def _carrier(self, stream: Stream, codec: str) -> Carrier:
         """A copy where the container takes the codec, else new sound; refuses by an exception what can be neither."""

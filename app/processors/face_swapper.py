@@ -1,5 +1,10 @@
-"""Swap faces: put the source's face on the target's, frame by frame."""
+"""Swap faces: the source's skin and proportions on the target's head, pose, light and expression.
 
+The model `mesh` is an algorithm, not a network: it needs nothing but the landmarks and runs everywhere. What it does is told
+in `app/processors/mesh`.
+"""
+
+from collections import OrderedDict
 from typing import Literal
 
 import numpy as np
@@ -8,73 +13,75 @@ from pydantic import Field
 from app.core.mesh_topology import load_topology
 from app.core.types import CropSpec, FaceBatch, Identity, IdentityId
 from app.inference.spec import ModelZoo
-from app.processors.base import ProcessorOptions, ProcessorSpec
+from app.processors.base import FaceProcessor, ProcessorOptions, ProcessorSpec
 from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import build_face_model
-from app.processors.mesh.swap import SwapChoices, swap_face
+from app.processors.mesh.swap import SwapChoices, TargetFace, swap_face
+
+_MAX_ATLASES = 32
+"""Identities kept ready; an atlas takes at most 7 MB and a fifth of a second to make."""
 
 
 class Options(ProcessorOptions):
-    """What a person may choose."""
+    """What a person may choose for a swap."""
 
     model: Literal["mesh"] = Field(
-        default="mesh", title="Model", description="mesh is built in and needs no download"
+        default="mesh", title="Model", description="mesh: landmarks and a texture, on any machine"
     )
     shape: float = Field(
         default=0.6,
         ge=0,
         le=1,
-        title="Face shape",
-        description="How far eyes, nose and mouth follow the source's proportions",
+        title="Identity shape",
+        description="how far eyes, nose and mouth take the source's proportions",
     )
     shading: float = Field(
         default=0.75,
         ge=0,
         le=1,
-        title="Light of the target",
-        description="How much of the target's light and shade is taken over",
+        title="Light",
+        description="how much of the target's light and shade falls on the new face",
     )
     eyes: Literal["target", "source"] = Field(
         default="target",
-        title="Eyes",
-        description="The target's eyes keep gaze and blinks; the source's look more like the source in photos",
+        title="Eyes from",
+        description="target keeps gaze and blinks; source is more alike, for photos",
     )
-    keep_mouth: bool = Field(
+    keep_inner_mouth: bool = Field(
         default=True,
-        title="Keep the open mouth",
-        description="Teeth and tongue of an open mouth stay the target's",
+        title="Keep open mouth",
+        description="teeth and tongue of an open mouth stay the target's",
     )
 
 
 class MeshSwapper:
-    """Wraps the source's texture round the mesh of each target face.
+    """Draws each identity's texture on the target's mesh; see `app/processors/mesh`."""
 
-    Args:
-        options: What a person chose.
-        zoo: Unused: the algorithm needs no network of its own.
-    """
-
-    def __init__(self, options: Options, zoo: ModelZoo) -> None:
+    def __init__(self, options: Options) -> None:
         self._model = build_face_model(load_topology())
-        self._atlases: dict[IdentityId, Atlas] = {}
         self._choices = SwapChoices(
             shape=options.shape,
             shading=options.shading,
             keeps_eyes=options.eyes == "target",
-            keeps_mouth=options.keep_mouth,
+            keeps_mouth=options.keep_inner_mouth,
         )
+        self._atlases: OrderedDict[IdentityId, Atlas] = OrderedDict()
 
     def process(self, batch: FaceBatch) -> FaceBatch:
-        """Swap each row to its identity; see `FaceProcessor`."""
-        crops, masks = batch.crops.copy(), np.zeros(batch.masks.shape, np.float32)
+        """Swap every row.
+
+        Args:
+            batch: `native` crops; never written to.
+
+        Returns:
+            The rows in the same order; a face too small to be drawn comes back as it was, with an empty mask.
+        """
+        crops = np.empty_like(batch.crops)
+        masks = np.empty(batch.masks.shape, np.float32)
         for row, identity in enumerate(batch.identities):
+            face = TargetFace(batch.crops[row], batch.masks[row], batch.landmarks[row])
             crops[row], masks[row] = swap_face(
-                batch.crops[row],
-                batch.masks[row],
-                batch.landmarks[row],
-                atlas=self._atlas(identity),
-                model=self._model,
-                choices=self._choices,
+                face, self._atlas(identity), self._model, self._choices
             )
         return FaceBatch(
             crops=crops,
@@ -85,16 +92,25 @@ class MeshSwapper:
         )
 
     def _atlas(self, identity: Identity) -> Atlas:
+        """The identity's atlas, made once; the one that has not been used for longest makes room."""
         if identity.id not in self._atlases:
             self._atlases[identity.id] = build_atlas(identity, self._model)
+            if len(self._atlases) > _MAX_ATLASES:
+                self._atlases.popitem(last=False)
+        self._atlases.move_to_end(identity.id)
         return self._atlases[identity.id]
+
+
+def build(options: Options, zoo: ModelZoo) -> FaceProcessor:
+    """Make the swapper that the options name; the mesh needs none of the models."""
+    return MeshSwapper(options)
 
 
 PROCESSOR = ProcessorSpec(
     id="face_swapper",
     title="Swap faces",
     order=10,
-    crop=CropSpec(template="native", size_px=32, margin=0.1),
+    crop=CropSpec(template="native", size_px=32, margin=0.05),
     options=Options,
-    build=MeshSwapper,
+    build=build,
 )

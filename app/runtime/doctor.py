@@ -9,7 +9,6 @@ from pathlib import Path
 
 from app import __version__
 from app.inference.inventory import Inventory
-from app.inference.manifest import Manifest
 from app.inference.providers import report as device_report
 
 _ENOUGH_DISK_BYTES = 5 << 30
@@ -45,14 +44,14 @@ class Diagnosis:
         return {"is_fine": self.is_fine, "findings": [asdict(each) for each in self.findings]}
 
 
-def examine(manifest: Manifest, inventory: Inventory, data_dir: Path) -> Diagnosis:
+def examine(inventory: Inventory, data_dir: Path) -> Diagnosis:
     """Try every device, check every embedded model, look at disk and versions."""
     return Diagnosis(
         (
             Finding("FaceDock", True, f"{__version__} on Python {platform.python_version()}"),
             Finding("libraries", True, ", ".join(_versions())),
             *_devices(),
-            *_models(manifest, inventory),
+            *_models(inventory),
             _disk(data_dir),
         )
     )
@@ -77,10 +76,12 @@ def _devices() -> Iterable[Finding]:
         yield Finding(f"device {device.device}", usable is not None, text)
 
 
-def _models(manifest: Manifest, inventory: Inventory) -> Iterable[Finding]:
-    for spec in manifest.bundle("embedded"):
-        status = inventory.status(spec.id)
-        yield Finding(f"model {spec.id}", status.is_installed, status.detail or "installed")
+def _models(inventory: Inventory) -> Iterable[Finding]:
+    for status in inventory.statuses():
+        if status.spec.bundle != "embedded":
+            continue
+        advice = "" if status.is_installed else "; run `python -m app models pull embedded`"
+        yield Finding(f"model {status.spec.id}", status.is_installed, f"{status.state}{advice}")
 
 
 def _disk(data_dir: Path) -> Finding:

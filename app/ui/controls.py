@@ -49,8 +49,14 @@ def option_texts(options: Schema, prefix: str) -> dict[str, str]:
         texts[key] = str(schema.get("title", name))
         if "description" in schema:
             texts[f"{key}.info"] = str(schema["description"])
-        texts |= {f"{key}.{choice}": str(choice) for choice in schema.get("enum", ())}
+        texts |= {f"{key}.{choice}": _choice_text(choice) for choice in schema.get("enum", ())}
     return texts
+
+
+def _choice_text(choice: object) -> str:
+    """A word begins like a label; an id such as `x4-plus` stays what it is."""
+    text = str(choice)
+    return text.capitalize() if text.isalpha() else text
 
 
 def draw_options(options: Schema, prefix: str, texts: Texts) -> OptionControls:

@@ -79,7 +79,7 @@ def test_every_field_is_drawn_once_in_its_order() -> None:
 def test_titles_and_descriptions_become_texts_that_another_language_can_give() -> None:
     assert TEXTS.tables["en"]["made_up.strength"] == "Strength"
     assert TEXTS.tables["en"]["made_up.is_on.info"] == "Whether it is on"
-    assert TEXTS.tables["en"]["made_up.model.mesh"] == "mesh"
+    assert TEXTS.tables["en"]["made_up.model.mesh"] == "Mesh"
     assert drawn()["strength"].label.key == "made_up.strength"
 
 

@@ -31,11 +31,15 @@ _BROAD, _CLOSE = 0.18, 0.05
 Half of the broad one copies the target's features all over, and identity falls (SFace cosine 0.54 to 0.51).
 """
 
+_EDGE_PULL = 1.25
+_EDGE_BLUR = 3.0
+"""In pixels of the gain picture, which are half of the close blur each."""
+
 _DARKEST_LIGHT = 0.004
 _MAX_GAIN, _MAX_SHADING = 6.0, 4.0
 _COOLING = 0.15
 _CONTRAST = (0.9, 1.2)
-_HIGHLIGHTS = (0.7, 1.2)
+_HIGHLIGHTS = (0.9, 1.2)
 _CEILING, _MIN_ROOM = 4.0, 40.0
 """How far highlights may rise above the mean: in spreads of the target's, and at least in levels."""
 
@@ -49,7 +53,12 @@ _TINT_REACH = 46.0
 
 _MAX_TINT_SLOPE = 0.5
 _DARK_LEVEL = 64.0
+_NO_CHROMA = 0.4
+"""Levels of color spread that rounding alone makes; a gray target stays gray to the last pixel."""
+
 _MIN_WEIGHT = 50.0
+_STRIDE = 2
+"""Statistics look at every second pixel and row; means of some ten thousand do not notice."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -60,7 +69,7 @@ class FacePair:
         texture: `(h, w, 3)` uint8 RGB, the drawn source.
         target: `(h, w, 3)` uint8 RGB.
         weights: `(h, w)` float32: how surely both show plain skin.
-        plain: `(h, w)` float32: how surely the texture does; 0 on brows, lips and beard.
+        colored: `(h, w)` float32: how surely the texture has the color of skin; 0 on brows, lips and beard.
         alpha: `(h, w)` float32, the mask.
         face_px: Size of the face in these pixels.
     """
@@ -68,7 +77,7 @@ class FacePair:
     texture: NDArray[np.uint8]
     target: NDArray[np.uint8]
     weights: FloatArray
-    plain: FloatArray
+    colored: FloatArray
     alpha: FloatArray
     face_px: float
 
@@ -112,7 +121,7 @@ def match_color(pair: FacePair, shading: float) -> ColorMatch:
         pair: Both faces.
         shading: 0 to 1, how much of the target's light and shade to take over.
     """
-    gain = _features_spared(_gain(pair, shading), pair.plain)
+    gain = _features_spared(_gain(pair, shading), pair.colored)
     lit = _lit(pair.texture, gain)
     step = max(1.0, float(lit.max()) / 255)
     factor, offset = _curves(_Tone.of(lit, pair.weights), _Tone.of(pair.target, pair.weights), step)
@@ -147,25 +156,21 @@ def _gain(pair: FacePair, shading: float) -> FloatArray:
     )
     whole = theirs.sum((0, 1)) / np.maximum(ours.sum((0, 1)), 1e-6)
     whole = np.clip(whole, 1 / _MAX_GAIN, _MAX_GAIN).astype(np.float32)
-    shade = _shade(ours * whole, theirs, weights, pair.face_px / step, edge=_near_edge(pair, size_wh))
-    gain = (whole * shade**shading) ** np.float32(1 / _GAMMA)
+    ours, face_px = ours * whole, pair.face_px / step
+    broad, close = (
+        _blurred_ratio(ours, theirs, weights, share * face_px) for share in (_BROAD, _CLOSE)
+    )
+    broad = broad**shading
+    gain = whole * (broad + (close - broad) * _near_edge(pair, size_wh))
+    gain = gain ** np.float32(1 / _GAMMA)
     return cv2.resize(gain, (w, h), interpolation=cv2.INTER_LINEAR)
 
 
 def _near_edge(pair: FacePair, size_wh: tuple[int, int]) -> FloatArray:
-    """1 at the mask's edge and beyond, falling to 0 inside."""
+    """1 at the mask's edge and beyond, falling to 0 inside, `(h, w, 1)`."""
     small = cv2.resize(pair.alpha, size_wh, interpolation=cv2.INTER_AREA)
-    return 1 - cv2.GaussianBlur(small, (0, 0), 3)
-
-
-def _shade(
-    ours: FloatArray, theirs: FloatArray, weights: FloatArray, face_px: float, *, edge: FloatArray
-) -> FloatArray:
-    """Light of the target over that of the texture, blurred."""
-    broad, close = (
-        _blurred_ratio(ours, theirs, weights, share * face_px) for share in (_BROAD, _CLOSE)
-    )
-    return broad + (close - broad) * edge[..., None]
+    soft = cv2.GaussianBlur(small, (0, 0), _EDGE_BLUR)
+    return np.minimum(_EDGE_PULL * (1 - soft), 1)[..., None]
 
 
 def _blurred_ratio(
@@ -178,14 +183,14 @@ def _blurred_ratio(
     return np.clip(ratio, 1 / _MAX_SHADING, _MAX_SHADING)
 
 
-def _features_spared(gain: FloatArray, plain: FloatArray) -> FloatArray:
+def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
     """Keep what is no skin from turning blue.
 
     Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the brown, would come out blue
     and purple; they get one factor for all channels instead. A gain that warms is left alone: it may be a lamp.
     """
     cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / _COOLING, 0, 1)
-    share = (cooling * (1 - plain))[..., None]
+    share = (cooling * (1 - colored))[..., None]
     return gain + (cv2.transform(gain, np.repeat(_LUMA, 3, 0)) - gain) * share
 
 
@@ -211,8 +216,9 @@ class _Tone:
 
     @classmethod
     def of(cls, rgb: NDArray[np.uint8] | FloatArray, weights: FloatArray) -> "_Tone":
-        share = (weights / max(float(weights.sum()), 1e-6)).ravel()
-        pixels = rgb.reshape(-1, 3).astype(np.float32)
+        sampled = weights[::_STRIDE, ::_STRIDE].ravel()
+        share = sampled / max(float(sampled.sum()), 1e-6)
+        pixels = rgb[::_STRIDE, ::_STRIDE].reshape(-1, 3).astype(np.float32)
         luma = pixels @ _LUMA[0]
         difference = pixels - luma[:, None]
         mean, color = float(share @ luma), share @ difference
@@ -234,11 +240,13 @@ class _Tone:
 def _curves(ours: _Tone, theirs: _Tone, step: float) -> tuple[FloatArray, FloatArray]:
     level = np.arange(256, dtype=np.float32) * np.float32(step)
     wanted = _wanted_level(level, ours, theirs)
-    chroma = float(np.clip(theirs.chroma / max(ours.chroma, 1e-3), 0, 1))
+    chroma = float(np.clip((theirs.chroma - _NO_CHROMA) / max(ours.chroma, 1e-3), 0, 1))
     factor = chroma * np.minimum(1, wanted / np.maximum(level, 1))
     bend = np.clip(theirs.slope - ours.slope * chroma, -_MAX_TINT_SLOPE, _MAX_TINT_SLOPE)
     tint = theirs.tint(wanted, ours.slope * chroma + bend)
-    offset = (wanted - factor * level)[:, None] + tint - factor[:, None] * ours.tint(level, ours.slope)
+    offset = (
+        (wanted - factor * level)[:, None] + tint - factor[:, None] * ours.tint(level, ours.slope)
+    )
     return factor.astype(np.float32), offset.astype(np.float32)
 
 

@@ -29,7 +29,6 @@ RIGHT_BROW = (300, 293, 334, 296, 336, 285, 295, 282, 283, 276)
 LEFT_BROW_TOP = (107, 66, 105, 63, 70)
 """From the nose outwards; the right brow is its mirror image."""
 
-EYES = (LEFT_EYE, RIGHT_EYE)
 FEATURES = (LEFT_EYE, RIGHT_EYE, LEFT_BROW, RIGHT_BROW, LIPS_OUTER)
 """What is not plain skin."""
 
@@ -53,13 +52,11 @@ LEFT_LIDS = (159, 145, 33, 133)
 RIGHT_LIDS = (386, 374, 263, 362)
 """Upper lid, lower lid, outer corner, inner corner."""
 
-EYE_LIDS = ((LEFT_EYE, LEFT_LIDS), (RIGHT_EYE, RIGHT_LIDS))
+EYES = ((LEFT_EYE, LEFT_LID_RING, LEFT_LIDS), (RIGHT_EYE, RIGHT_LID_RING, RIGHT_LIDS))
+"""Contour of the eyeball, ring round the lids, and the four points that tell how far the eye is open."""
 
 STABLE = (
     *(33, 133, 263, 362, 168, 6, 197, 195, 5, 4, 1, 98, 327, 2),
     *(127, 356, 234, 454, 10, 151, 9, 8),
 )
 """Points that expression hardly moves; they carry the rigid pose."""
-
-MESH_POINTS = 468
-"""The irises' 2 x 5 points come after these."""

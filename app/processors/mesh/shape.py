@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.processors.mesh import regions
 from app.processors.mesh.face_model import FaceModel
-from app.processors.mesh.raster import FloatArray
+from app.processors.mesh.filters import FloatArray, ramp
 
 _LIDS_FREE = (0.15, 0.30)
 """Gap between the lids over the width of the eye: below they stay, above they follow the source."""
@@ -28,9 +28,7 @@ class Pose:
 
     def apply(self, points: FloatArray) -> FloatArray:
         """Take `(n, 3)` points along."""
-        return np.asarray(
-            self.scale * points @ self.rotation.T + self.shift, dtype=np.float32
-        )
+        return np.asarray(self.scale * points @ self.rotation.T + self.shift, dtype=np.float32)
 
 
 def rigid_pose(source: FloatArray, target: FloatArray) -> Pose:
@@ -94,7 +92,7 @@ def _with_calm_lids(change: FloatArray, points: FloatArray, model: FaceModel) ->
     """
     calm = change.copy()
     low, high = _LIDS_FREE
-    for contour, lids in regions.EYE_LIDS:
+    for contour, _, lids in regions.EYES:
         outer, inner = lids[2:]
         axis = model.canonical[inner] - model.canonical[outer]
         along = (model.canonical[list(contour)] - model.canonical[outer]) @ axis / (axis @ axis)

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.raster import FloatArray
+from app.processors.mesh.filters import FloatArray
 
 _TOO_SHARP, _TOO_SOFT = 0.87, 1.1
 _GRAIN_SHARE = 0.004
@@ -63,9 +63,7 @@ def _blur_px(ratio: float) -> float:
     return float(np.clip(0.55 * (1 / max(ratio, 1e-3) - 0.4), 0.4, 2.5))
 
 
-def _grain(
-    target: NDArray[np.uint8], skin: FloatArray, ratio: float, face_px: float
-) -> FloatArray:
+def _grain(target: NDArray[np.uint8], skin: FloatArray, ratio: float, face_px: float) -> FloatArray:
     luma = cv2.cvtColor(target, cv2.COLOR_RGB2GRAY).astype(np.float32)
     radius = float(np.clip(_GRAIN_SHARE * face_px, 0.8, 3.0))
     fine = luma - cv2.GaussianBlur(luma, (0, 0), radius)

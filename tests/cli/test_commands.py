@@ -1,0 +1,201 @@
+"""The command line is a contract: names, JSON and exit codes that other programs build on."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from app.cli import parse_steps
+from app.core.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(models_dir: Path, tmp_path: Path) -> Run:
+    def run_app(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "app", *map(str, arguments)],
+            cwd=tmp_path,
+            env={
+                "PYTHONPATH": str(ROOT),
+                "PATH": "/usr/bin:/bin",
+                "FACEDOCK_MODELS_DIR": str(models_dir),
+                **environment,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run_app
+
+
+@pytest.fixture
+def portrait(tmp_path: Path, astronaut: NDArray[np.uint8]) -> Path:
+    path = tmp_path / "a portrait.png"
+    Image.fromarray(astronaut).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("processors", "assignments", "expected"),
+    [
+        pytest.param("face_swapper", [], [("face_swapper", {})], id="one"),
+        pytest.param("a, b", [], [("a", {}), ("b", {})], id="spaces"),
+        pytest.param("a", ["a.x=1"], [("a", {"x": "1"})], id="an option"),
+        pytest.param(
+            "a,b", ["b.x=1=2", "a.y="], [("a", {"y": ""}), ("b", {"x": "1=2"})], id="equals"
+        ),
+    ],
+)
+def test_processors_and_options_become_steps(
+    processors: str, assignments: list[str], expected: list[tuple[str, dict[str, str]]]
+) -> None:
+    steps = parse_steps(processors, assignments)
+    assert [(step.processor, step.options) for step in steps] == expected
+
+
+@pytest.mark.parametrize(
+    ("processors", "assignment"),
+    [
+        ("", ""),
+        (" , ", ""),
+        ("a", "a.x"),
+        ("a", "x=1"),
+        ("a", ".x=1"),
+        ("a", "a.=1"),
+        ("a", "b.x=1"),
+    ],
+)
+def test_a_malformed_option_is_wrong_usage(processors: str, assignment: str) -> None:
+    with pytest.raises(UsageError):
+        parse_steps(processors, [assignment] if assignment else [])
+
+
+@pytest.mark.weights
+def test_faces_are_told_left_to_right(run: Run, six_people_path: Path) -> None:
+    done = run("faces", six_people_path, "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert told["size_wh"] == [1280, 886]
+    assert len(told["faces"]) == 6
+    lefts = [face["bbox_xyxy"][0] for face in told["faces"]]
+    assert lefts == sorted(lefts)
+    for face in told["faces"]:
+        assert set(face) == {"bbox_xyxy", "det_score", "kps"}
+        assert np.array(face["kps"]).shape == (5, 2)
+        assert 0 < face["det_score"] <= 1
+
+
+@pytest.mark.weights
+def test_a_swap_ends_with_one_line_of_json(run: Run, portrait: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.png"
+    arguments = ["-s", portrait, "-t", portrait, "-o", output, "--consent", "public-domain"]
+    done = run("swap", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told == {
+        "output": str(output),
+        "frames": 1,
+        "frames_swapped": 1,
+        "faces_swapped": 1,
+        "warnings": [],
+    }
+
+
+@pytest.mark.weights
+def test_a_person_beyond_the_last_one_is_wrong_usage(
+    run: Run, portrait: Path, tmp_path: Path
+) -> None:
+    arguments = ["-s", portrait, "-t", portrait, "-o", tmp_path / "o.png", "--consent", "self"]
+    done = run("swap", *arguments, "--person", "1", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout.splitlines()[-1])["error"]["code"] == "face.no_such_person"
+    assert not (tmp_path / "o.png").exists()
+
+
+def test_a_probe_tells_what_a_file_is(run: Run, portrait: Path) -> None:
+    told = json.loads(run("probe", portrait, "--json").stdout)
+    assert told["kind"] == "still"
+    assert told["size_wh"] == [512, 512]
+    assert told["rotation_deg"] == 0
+
+
+def test_models_are_listed_with_their_terms(run: Run) -> None:
+    models = json.loads(run("models", "list", "--json").stdout)
+    assert {"yunet", "sface", "face-mesh-attention", "open-nsfw"} <= {
+        model["id"] for model in models
+    }
+    for model in models:
+        assert model["license"]["spdx"]
+        assert model["license"]["commercial"] in ("yes", "no", "unknown")
+
+
+def test_a_missing_model_is_told_by_its_code(run: Run, portrait: Path, tmp_path: Path) -> None:
+    done = run("faces", portrait, "--json", FACEDOCK_MODELS_DIR=str(tmp_path / "none"))
+    assert done.returncode == 5
+    error = json.loads(done.stdout.splitlines()[-1])["error"]
+    assert error["code"] == "model.missing"
+    assert "models pull" in error["message"]
+
+
+@pytest.mark.weights
+def test_a_missing_gate_lets_nothing_pass(
+    run: Run, portrait: Path, models_dir: Path, tmp_path: Path
+) -> None:
+    others = tmp_path / "models"
+    others.mkdir()
+    for model in models_dir.glob("*.onnx"):
+        if model.name != "open-nsfw.onnx":
+            (others / model.name).symlink_to(model)
+    output = tmp_path / "out.png"
+    done = run(
+        "swap", "-s", portrait, "-t", portrait, "-o", output, "--consent", "self",
+        FACEDOCK_MODELS_DIR=str(others),
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "policy.gate_unavailable" in done.stderr
+    assert not output.exists()
+
+
+@pytest.mark.weights
+def test_the_doctor_finds_a_set_up_machine_fine(run: Run) -> None:
+    done = run("doctor", "--json")
+    told = json.loads(done.stdout)
+    subjects = {finding["subject"] for finding in told["findings"]}
+    assert {"device cpu", "model yunet", "disk"} <= subjects
+    assert done.returncode == 0 if told["is_fine"] else 5
+
+
+def test_the_doctor_says_what_to_do(run: Run, tmp_path: Path) -> None:
+    done = run("doctor", FACEDOCK_MODELS_DIR=str(tmp_path / "none"))
+    assert done.returncode == 5
+    assert "models pull embedded" in done.stdout
+
+
+@pytest.mark.weights
+def test_installed_models_are_verified_in_full(run: Run, models_dir: Path, tmp_path: Path) -> None:
+    assert run("models", "verify", "yunet").returncode == 0
+    broken = tmp_path / "models"
+    broken.mkdir()
+    content = bytearray((models_dir / "yunet.onnx").read_bytes())
+    content[1000] ^= 1
+    (broken / "yunet.onnx").write_bytes(content)
+    done = run("models", "verify", "yunet", FACEDOCK_MODELS_DIR=str(broken))
+    assert done.returncode == 5
+    assert "model.integrity" in done.stderr
+
+
+@pytest.mark.weights
+def test_pulling_what_is_there_needs_no_network(run: Run) -> None:
+    done = run("models", "pull", "embedded", "--json", PIP_NO_INDEX="1")
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,105 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from app.core.geometry import FloatArray
+from app.core.picture import Picture
+from app.core.types import RgbImage, TrackId
+from app.faces.landmarks import CropRegion, Located, region_from_landmarks
+from app.faces.measuring import measure_slots
+from app.faces.tracks import Place, Slot
+from tests.conftest import MakeFrame
+from tests.faces.conftest import MakeLandmarks
+
+
+class FakeLandmarker:
+    """Sees a face at each true place that lies in the region asked for; counts its batches."""
+
+    def __init__(self, places: Sequence[FloatArray], absent: Sequence[int] = ()) -> None:
+        self.places = places
+        self.absent = absent
+        self.batches: list[int] = []
+        self._asked = 0
+
+    def cut(self, items: Sequence[tuple[Picture, CropRegion]]) -> RgbImage:
+        return np.zeros((len(items), 192, 192, 3), np.uint8)
+
+    def measure(self, crops: RgbImage, regions: Sequence[CropRegion]) -> Located:
+        self.batches.append(len(regions))
+        found = []
+        presence = []
+        for region in regions:
+            middles = np.array([region_from_landmarks(p).center_xy for p in self.places])
+            nearest = int(np.linalg.norm(middles - region.center_xy, axis=1).argmin())
+            found.append(self.places[nearest])
+            presence.append(0.0 if self._asked in self.absent else 1.0)
+            self._asked += 1
+        return np.array(found).reshape(-1, 478, 3), np.array(presence, np.float32)
+
+
+def slot(
+    number: int, landmarks: FloatArray, *, track: int = 0, place: Place = "seen", gap: int = 0
+) -> Slot:
+    return Slot(number, TrackId(track), region_from_landmarks(landmarks), 0.9, place, gap)
+
+
+def test_no_slots_have_no_measures() -> None:
+    assert measure_slots(FakeLandmarker([]), {}, []) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("places", "absent", "kept"),
+    [
+        pytest.param("sssss", [], [0, 1, 2, 3, 4], id="all there"),
+        pytest.param("sssss", [2], [0, 1, 3, 4], id="gone for a frame"),
+        pytest.param("ssaaa", [3], [0, 1, 2], id="a track ends where the face goes"),
+        pytest.param("bbbss", [1], [2, 3, 4], id="a track begins where the face comes"),
+        pytest.param("saabs", [2], [0, 1, 3, 4], id="an end and a beginning"),
+    ],
+)
+def test_absent_faces_are_left_out(
+    make_frame: MakeFrame,
+    make_landmarks: MakeLandmarks,
+    places: str,
+    absent: list[int],
+    kept: list[int],
+) -> None:
+    names: dict[str, Place] = {"s": "seen", "a": "after", "b": "before"}
+    face = make_landmarks()
+    slots = [slot(number, face, place=names[key]) for number, key in enumerate(places)]
+    frames = {number: make_frame(number) for number in range(len(places))}
+    landmarker = FakeLandmarker([face], absent)
+    measures = measure_slots(landmarker, frames, slots)  # type: ignore[arg-type]
+    assert [measure.slot.number for measure in measures] == kept
+
+
+def test_a_face_off_its_crop_is_looked_at_again_in_one_more_batch(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks
+) -> None:
+    frames = {number: make_frame(number) for number in range(3)}
+    face = make_landmarks(cx=60)
+    slots = [slot(0, face), slot(1, make_landmarks(cx=75)), slot(2, make_landmarks(cx=62))]
+    landmarker = FakeLandmarker([face])
+    measures = measure_slots(landmarker, frames, slots)  # type: ignore[arg-type]
+    assert landmarker.batches == [3, 1]
+    assert measures[1].region.center_xy[0] == pytest.approx(60, abs=0.1)
+    assert measures[2].region.center_xy[0] == pytest.approx(62, abs=0.1)
+
+
+@pytest.mark.parametrize("lost_first", [True, False])
+def test_a_lost_track_does_not_take_the_face_of_one_that_passes(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks, lost_first: bool
+) -> None:
+    face = make_landmarks(cx=60)
+    slots = [
+        slot(0, make_landmarks(cx=64), track=1, place="between", gap=12),
+        slot(0, face, track=2, place="between", gap=4),
+    ]
+    landmarker = FakeLandmarker([face])
+    measures = measure_slots(
+        landmarker,  # type: ignore[arg-type]
+        {0: make_frame(0)},
+        slots if lost_first else slots[::-1],
+    )
+    assert [measure.slot.track_id for measure in measures] == [2]
