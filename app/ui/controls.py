@@ -46,11 +46,15 @@ def option_texts(options: Schema, prefix: str) -> dict[str, str]:
     texts = {}
     for name, schema in _fields(options):
         key = f"{prefix}.{name}"
-        texts[key] = str(schema.get("title", name))
+        texts[key] = _as_sentence(str(schema.get("title", name)))
         if "description" in schema:
-            texts[f"{key}.info"] = str(schema["description"])
+            texts[f"{key}.info"] = _as_sentence(str(schema["description"]))
         texts |= {f"{key}.{choice}": _choice_text(choice) for choice in schema.get("enum", ())}
     return texts
+
+
+def _as_sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _choice_text(choice: object) -> str:

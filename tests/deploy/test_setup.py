@@ -12,7 +12,7 @@ TOOLS = ("sh", "dirname", "cmp", "cp", "rm", "env", "cat")
 
 NO_PYTHON = None
 OLD = "exit 1"
-WITHOUT_VENV = 'case "$2" in *ensurepip*) exit 1 ;; *version_info[:2])*) echo 3.12 ;; esac; exit 0'
+WITHOUT_VENV = 'case "$2" in *ensurepip*) exit 1 ;; *%d.%d*) echo 3.12 ;; esac; exit 0'
 
 
 @pytest.fixture

@@ -40,14 +40,16 @@ export function setProgress(bar, share) {
   bar.firstChild.style.width = share == null ? "" : `${share * 100}%`;
 }
 
+// The size on a line of its own, below it what a video has more.
 export function mediaFacts(media) {
   const { size_wh: size, rate, frames, duration_s: duration } = media.info ?? {};
-  return joined([
-    size && `${size[0]}×${size[1]}`,
-    media.kind === "video" && rate && t("media.fps", { rate: figure(ratio(rate), 2) }),
-    media.kind === "video" && duration && time(duration),
-    media.kind === "video" && !duration && frames && t("media.frames", { frames: figure(frames) }),
+  const isVideo = media.kind === "video";
+  const inTime = joined([
+    isVideo && rate && t("media.fps", { rate: figure(ratio(rate), 2) }),
+    isVideo && duration && time(duration),
+    isVideo && !duration && frames && t("media.frames", { frames: figure(frames) }),
   ]);
+  return [size && `${size[0]}×${size[1]}`, inTime].filter(Boolean).join("\n");
 }
 
 // Rates travel as a number, as "30000/1001", or as [30000, 1001].
