@@ -48,7 +48,7 @@ class SourceView:
     """One photo of a source face.
 
     Attributes:
-        crop: `(S, S, 3)` uint8 RGB around the face, at the photo's own resolution.
+        crop: `(h, w, 3)` uint8 RGB around the face, at the photo's own resolution; ends where the photo does.
         landmarks: `(478, 3)` float32 in pixels of `crop`, z at the same scale, smaller is nearer.
         normed_embedding: `(128,)` float32 of unit length.
     """

@@ -151,10 +151,12 @@ def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
 
 
 def usefulness(photo: _Photo) -> float:
-    """How much a photo tells of the face: frontal, large and sharp ones most."""
+    """How much a photo tells of the face: whole, frontal, large and sharp ones most."""
+    points = photo.landmarks[:_MESH_POINTS, :2]
+    whole = float(((points >= 0) & (points < photo.picture.size_wh)).all(1).mean())
     frontal = float(np.cos(np.deg2rad(yaw_deg(photo.landmarks))))
     size = min(1.0, face_size_px(photo.landmarks) / 256)
-    return frontal**2 * size * (0.5 + 0.5 * _sharpness(photo))
+    return whole**2 * frontal**2 * size * (0.5 + 0.5 * _sharpness(photo))
 
 
 def yaw_deg(landmarks: FloatArray) -> float:

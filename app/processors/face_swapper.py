@@ -1,7 +1,7 @@
 """Swap faces: the source's skin and proportions on the target's head, pose, light and expression.
 
-The model `mesh` is an algorithm, not a network: it needs nothing but the landmarks and runs everywhere. What it does is told
-in `app/processors/mesh`.
+The model `mesh` is an algorithm, not a network: it needs nothing but the landmarks and runs everywhere.
+What it does is told in `app/processors/mesh`.
 """
 
 from collections import OrderedDict

@@ -241,6 +241,7 @@ def _head() -> str:
     files = sorted(path for path in ASSETS.iterdir() if path.suffix in (".css", ".js"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
     return (
+        '<link rel="icon" type="image/svg+xml" href="ui/favicon.svg">'
         f'<link rel="stylesheet" href="ui/page.css?v={digest}">'
         f'<script type="module" src="ui/page.js?v={digest}"></script>'
     )

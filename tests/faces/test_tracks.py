@@ -97,14 +97,13 @@ def test_a_face_that_only_the_mesh_sees_is_followed(make_landmarks: MakeLandmark
 
 def test_a_lost_face_does_not_take_the_place_of_another(make_landmarks: MakeLandmarks) -> None:
     linker = Linker()
-    front, behind = make_landmarks(cx=60), make_landmarks(cx=75)
+    front = make_landmarks(cx=60)
     linker.see(0, [candidate(front), candidate(make_landmarks(cx=120))], nobody)
     linker.see(4, [candidate(front), candidate(make_landmarks(cx=97))], nobody)
 
     def sees_the_front(regions: Sequence[CropRegion]) -> Located:
         return np.stack([front] * len(regions)), np.ones(len(regions), np.float32)
 
-    assert behind is not front
     linker.see(8, [candidate(front)], sees_the_front)
     assert ids_and_numbers(linker) == {0: [0, 4, 8], 1: [0, 4]}
 

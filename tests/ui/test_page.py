@@ -222,10 +222,10 @@ def test_no_consent_is_chosen_beforehand(client: TestClient) -> None:
     ]
 
 
-def test_style_and_script_of_the_page_are_served(client: TestClient) -> None:
+def test_icon_style_and_script_of_the_page_are_served(client: TestClient) -> None:
     head = client.get("/config").json()["head"]
     addresses = re.findall(r'(?:href|src)="([^"]+)"', head)
-    assert len(addresses) == 2
+    assert len(addresses) == 3
     assert all(client.get(f"/{address}").status_code == 200 for address in addresses)
 
 

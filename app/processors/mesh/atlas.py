@@ -1,12 +1,12 @@
 """A source's skin, laid flat: made once from all its photos, then drawn on any number of targets.
 
-Its mouth does not travel: what lies between the lips is painted over, because teeth drawn on a closed mouth show as a white line, and
-an open mouth is the target's to show. The texture is kept in several sizes, so that drawing it small does not alias.
+Its mouth does not travel. What lies between the lips is painted over, because teeth drawn on a closed
+mouth show as a white line, and an open mouth is the target's to show. The texture is kept in several
+sizes, so that drawing it small does not alias.
 """
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,14 +15,12 @@ from app.processors.mesh import regions
 from app.processors.mesh.face_model import (
     REGION_SIDE_PX,
     FaceModel,
-    filled,
-    square,
     texture_ids,
     texture_points,
 )
+from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ramp, resized
 from app.processors.mesh.layers import likely_skin, mesh_points, sampled_layer
 from app.processors.mesh.merging import completed, merged
-from app.processors.mesh.raster import FloatArray
 from app.processors.mesh.shape import proportions, rigid_pose
 from app.processors.mesh.skin import Strictness
 
@@ -35,8 +33,8 @@ _GAP_SHADE = 0.6
 
 _SKIN = Strictness(surely=3.0, never=4.4)
 _SKIN_COLOR = Strictness(surely=1.5, never=3.0)
-_DARK_HAIR = (0.45, 0.65)
-"""Brightness against the skin's, of hair for sure and of skin."""
+_SKIN_BRIGHTNESS = (0.45, 0.65)
+"""Against the mean of the skin: below is hair for sure, above is skin."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -45,7 +43,8 @@ class Atlas:
 
     Attributes:
         levels: The texture in falling sizes, each `(n, n, 3)` uint8 RGB.
-        traits: `(256, 256, 4)` uint8, how surely a texel: may be used; is plain skin; has the color of skin; lies where hair may fall.
+        traits: `(256, 256, 4)` uint8, how surely a texel may be used, is plain skin, has the color of
+            skin, and lies where hair may fall.
         shape: `(468, 3)` float32, the source's proportions in the canonical frame.
     """
 
@@ -79,31 +78,28 @@ def _texture_side(views: tuple[SourceView, ...]) -> int:
 
 
 def _shape(views: tuple[SourceView, ...], model: FaceModel) -> FloatArray:
-    """The views' mean proportions; those seen from the front count most, because depth is guessed."""
+    """The views' mean proportions; those from the front count most, because depth is guessed."""
     shapes = [proportions(mesh_points(view), model) for view in views]
     poses = [rigid_pose(mesh_points(view), model.canonical) for view in views]
     weights = [max(float(pose.rotation[2, 2]), 0.1) ** 4 for pose in poses]
-    return np.average(shapes, axis=0, weights=weights).astype(np.float32)
+    return np.asarray(np.average(shapes, axis=0, weights=weights), dtype=np.float32)
 
 
 def _without_mouth(rgb: FloatArray, model: FaceModel) -> FloatArray:
     side = rgb.shape[0]
     points = texture_points(model.uv, side)
-    mouth = filled((regions.LIPS_INNER,), points, (side, side))
-    mouth = cv2.dilate(mouth, square(2 * (side // 256) + 1))
+    mouth = dilated(filled((regions.LIPS_INNER,), points, (side, side)), 2 * (side // 256) + 1)
     lips = np.clip(filled((regions.LIPS_OUTER,), points, (side, side)) - mouth, 0, 1)
     color = (rgb * lips[..., None]).sum((0, 1)) / max(float(lips.sum()), 1.0)
-    soft = cv2.GaussianBlur(mouth, (0, 0), side / 250)[..., None]
+    soft = blurred(mouth, side / 250)[..., None]
     return np.asarray(rgb * (1 - soft) + color * _GAP_SHADE * soft, dtype=np.float32)
 
 
 def _traits(rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel) -> NDArray[np.uint8]:
-    low, high = _USABLE
-    usable = np.clip((seen - low) / (high - low), 0, 1)
-    usable = cv2.resize(usable, (REGION_SIDE_PX,) * 2, interpolation=cv2.INTER_AREA)
+    usable = resized(ramp(seen, _USABLE), (REGION_SIDE_PX, REGION_SIDE_PX))
     plain = model.painted.skin * likely_skin(rgb, model, _SKIN)
     traits = [usable, plain, _skin_colored(rgb, model), model.painted.hair_zone]
-    return np.rint(np.dstack(traits) * 255).astype(np.uint8)
+    return np.asarray(np.rint(np.dstack(traits) * 255), dtype=np.uint8)
 
 
 def _skin_colored(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
@@ -112,19 +108,15 @@ def _skin_colored(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
     strict = likely_skin(rgb, model, _SKIN_COLOR)
     contours = (regions.LEFT_BROW, regions.RIGHT_BROW, regions.LIPS_OUTER)
     features = filled(contours, texture_points(model.uv, REGION_SIDE_PX), size_wh)
-    features = cv2.GaussianBlur(cv2.dilate(features, square(3)), (0, 0), 1.5)
-    luma = cv2.resize(rgb, size_wh, interpolation=cv2.INTER_AREA).mean(2)
+    features = blurred(dilated(features, 3), 1.5)
+    luma = resized(rgb, size_wh).mean(2)
     skin_luma = float((luma * strict).sum() / max(float(strict.sum()), 1.0))
-    low, high = _DARK_HAIR
-    dark = np.clip((high - luma / max(skin_luma, 1.0)) / (high - low), 0, 1)
-    return np.asarray(1 - (1 - strict) * np.maximum(features, dark), dtype=np.float32)
+    dark = 1 - ramp(luma / max(skin_luma, 1.0), _SKIN_BRIGHTNESS)
+    return 1 - (1 - strict) * np.maximum(features, dark)
 
 
 def _levels(rgb: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:
     sides = [rgb.shape[0]]
     while sides[-1] * _LEVEL_STEP >= _SMALLEST_LEVEL_PX:
         sides.append(round(sides[-1] * _LEVEL_STEP))
-    return tuple(
-        np.asarray(cv2.resize(rgb, (side, side), interpolation=cv2.INTER_AREA), dtype=np.uint8)
-        for side in sides
-    )
+    return tuple(resized(rgb, (side, side)) for side in sides)

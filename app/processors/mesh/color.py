@@ -1,14 +1,16 @@
 """Put the source's skin under the target's light.
 
-Light multiplies. So the texture gets a *gain* per channel, measured in linear light: one for the whole face, which takes the target's
-skin tone and exposure over, and a slowly varying one, which takes its shading over (a lamp from the side, a red stage). Towards the
-mask's edge the shading is followed more closely, so that both sides of the seam agree. Since display values are
-nearly a power of light, a gain in light is a gain in display values, and the full picture need never be converted.
+Light multiplies. So the texture gets a *gain* per channel, measured in linear light: one for the whole
+face, which takes the target's skin tone and exposure over, and a slowly varying one, which takes its
+shading over (a lamp from the side, a red stage). Towards the mask's edge the shading is followed more
+closely, so that both sides of the seam agree. Since display values are nearly a power of light, a gain
+in light is a gain in display values, and the full picture need never be converted.
 
-What a gain cannot say is how strong contrast is, and how hue changes with brightness (shadows redder, highlights paler). The second
-step matches those as functions of brightness: highlights never pass the target's own, chroma is scaled, never up, and the hue that belongs
-to each brightness is exchanged for the target's. With a gray or tinted target the scale is 0, and what is left is brightness in the
-target's tint.
+What a gain cannot say is how strong contrast is, and how hue changes with brightness (shadows redder,
+highlights paler). The second step matches those as functions of brightness: highlights stay within what
+the target has room for, chroma is scaled, never up, and the hue that belongs to each brightness is
+exchanged for the target's. With a gray or tinted target the scale is 0, and what is left is brightness
+in the target's tint.
 
 All is learned small; the result is a small gain picture and two curves.
 """
@@ -19,7 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.raster import FloatArray
+from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, resized
 
 _GAMMA = 2.2
 _LIGHT = ((np.arange(256) / 255) ** _GAMMA).astype(np.float32)
@@ -28,7 +30,7 @@ _LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 _BROAD, _CLOSE = 0.18, 0.05
 """Blur of the shading in face sizes, inside and towards the edge.
 
-Half of the broad one copies the target's features all over, and identity falls (SFace cosine 0.54 to 0.51).
+Half of the broad one copies the target's features all over, and identity falls.
 """
 
 _EDGE_PULL = 1.25
@@ -38,15 +40,18 @@ _EDGE_BLUR = 3.0
 _DARKEST_LIGHT = 0.004
 _MAX_GAIN, _MAX_SHADING = 6.0, 4.0
 _COOLING = 0.15
+"""Share by which blue must gain over red until features are wholly spared."""
+
 _CONTRAST = (0.9, 1.2)
 _HIGHLIGHTS = (0.9, 1.2)
+"""Flatter highlights than these cost identity: 0.03 of SFace cosine at 0.5."""
+
 _CEILING, _MIN_ROOM = 4.0, 40.0
 """How far highlights may rise above the mean: in spreads of the target's, and at least in levels."""
 
 _WHITE = 250.0
-
 _SKIN_REACH = 1.5
-"""Spreads below the mean within which contrast is matched; brows, lashes and nostrils beyond keep their depth."""
+"""Spreads below the mean within which contrast is matched; brows and nostrils beyond keep their depth."""
 
 _TINT_REACH = 46.0
 """Levels around the skin's mean brightness within which hue follows brightness; beyond, it stays."""
@@ -69,7 +74,7 @@ class FacePair:
         texture: `(h, w, 3)` uint8 RGB, the drawn source.
         target: `(h, w, 3)` uint8 RGB.
         weights: `(h, w)` float32: how surely both show plain skin.
-        colored: `(h, w)` float32: how surely the texture has the color of skin; 0 on brows, lips and beard.
+        colored: `(h, w)` float32: how surely the texture has the color of skin; 0 on brows, lips, beard.
         alpha: `(h, w)` float32, the mask.
         face_px: Size of the face in these pixels.
     """
@@ -84,7 +89,7 @@ class FacePair:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ColorMatch:
-    """How to color a texture like a target: `texture * gain`, then `* factor + offset` by its brightness.
+    """How to color a texture: `texture * gain`, then `* factor + offset` by the brightness it then has.
 
     Attributes:
         gain: `(h, w, 3)` float32 over the face's box, to be enlarged.
@@ -124,19 +129,19 @@ def match_color(pair: FacePair, shading: float) -> ColorMatch:
     gain = _features_spared(_gain(pair, shading), pair.colored)
     lit = _lit(pair.texture, gain)
     step = max(1.0, float(lit.max()) / 255)
-    factor, offset = _curves(_Tone.of(lit, pair.weights), _Tone.of(pair.target, pair.weights), step)
+    ours, theirs = _tone_of(lit, pair.weights), _tone_of(pair.target, pair.weights)
+    factor, offset = _curves(ours, theirs, step)
     return ColorMatch(gain=gain, factor=factor, offset=offset, step=step)
 
 
 def _lit(texture: NDArray[np.uint8], gain: FloatArray) -> FloatArray:
-    full = cv2.resize(gain, texture.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+    full = resized(gain, (texture.shape[1], texture.shape[0]))
     return np.asarray(cv2.multiply(texture, full, dtype=cv2.CV_32F), dtype=np.float32)
 
 
 def _curve_index(rgb: FloatArray, step: float) -> NDArray[np.uint8]:
     """Brightness as an entry of the curves, in each of three channels, as `cv2.LUT` wants it."""
-    luma = cv2.transform(rgb, _LUMA / np.float32(step))
-    index = cv2.convertScaleAbs(luma)
+    index = cv2.convertScaleAbs(cv2.transform(rgb, _LUMA / np.float32(step)))
     return np.asarray(cv2.merge([index, index, index]), dtype=np.uint8)
 
 
@@ -147,54 +152,59 @@ def _gain(pair: FacePair, shading: float) -> FloatArray:
         return np.ones((h, w, 3), np.float32)
     step = max(1.0, pair.face_px * _CLOSE / 2)
     size_wh = max(4, round(w / step)), max(4, round(h / step))
-    weights = cv2.resize(pair.weights, size_wh, interpolation=cv2.INTER_AREA)
+    weights = resized(pair.weights, size_wh)
     ours, theirs = (
-        cv2.resize(
-            cv2.LUT(image, _LIGHT) * pair.weights[..., None], size_wh, interpolation=cv2.INTER_AREA
-        )
-        for image in (pair.texture, pair.target)
+        _weighted_light(image, pair.weights, size_wh) for image in (pair.texture, pair.target)
     )
     whole = theirs.sum((0, 1)) / np.maximum(ours.sum((0, 1)), 1e-6)
-    whole = np.clip(whole, 1 / _MAX_GAIN, _MAX_GAIN).astype(np.float32)
-    ours, face_px = ours * whole, pair.face_px / step
+    whole = np.clip(whole, 1 / _MAX_GAIN, _MAX_GAIN)
     broad, close = (
-        _blurred_ratio(ours, theirs, weights, share * face_px) for share in (_BROAD, _CLOSE)
+        _blurred_ratio(ours * whole, theirs, weights, share * pair.face_px / step)
+        for share in (_BROAD, _CLOSE)
     )
     broad = broad**shading
-    gain = whole * (broad + (close - broad) * _near_edge(pair, size_wh))
-    gain = gain ** np.float32(1 / _GAMMA)
-    return cv2.resize(gain, (w, h), interpolation=cv2.INTER_LINEAR)
+    light = whole * (broad + (close - broad) * _near_edge(pair.alpha, size_wh))
+    return resized(light ** np.float32(1 / _GAMMA), (w, h))
 
 
-def _near_edge(pair: FacePair, size_wh: tuple[int, int]) -> FloatArray:
+def _weighted_light(
+    image: NDArray[np.uint8], weights: FloatArray, size_wh: tuple[int, int]
+) -> FloatArray:
+    light = np.asarray(cv2.LUT(image, _LIGHT), dtype=np.float32)
+    return resized(light * weights[..., None], size_wh)
+
+
+def _near_edge(alpha: FloatArray, size_wh: tuple[int, int]) -> FloatArray:
     """1 at the mask's edge and beyond, falling to 0 inside, `(h, w, 1)`."""
-    small = cv2.resize(pair.alpha, size_wh, interpolation=cv2.INTER_AREA)
-    soft = cv2.GaussianBlur(small, (0, 0), _EDGE_BLUR)
-    return np.minimum(_EDGE_PULL * (1 - soft), 1)[..., None]
+    soft = blurred(resized(alpha, size_wh), _EDGE_BLUR)
+    pull = np.minimum(np.float32(_EDGE_PULL) * (1 - soft), 1)
+    return np.asarray(pull[..., None], dtype=np.float32)
 
 
 def _blurred_ratio(
     ours: FloatArray, theirs: FloatArray, weights: FloatArray, blur_px: float
 ) -> FloatArray:
-    planes = np.dstack([ours, theirs, weights])
-    soft = cv2.GaussianBlur(planes, (0, 0), blur_px, borderType=cv2.BORDER_CONSTANT)
+    """Light of the target over that of the texture, both weighted and blurred."""
+    soft = blurred_on_nothing(np.dstack([ours, theirs, weights]), blur_px)
     floor = (soft[..., 6:] + np.float32(1e-3)) * np.float32(_DARKEST_LIGHT)
     ratio = (soft[..., 3:6] + floor) / (soft[..., :3] + floor)
-    return np.clip(ratio, 1 / _MAX_SHADING, _MAX_SHADING)
+    return np.clip(ratio, np.float32(1 / _MAX_SHADING), np.float32(_MAX_SHADING))
 
 
 def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
     """Keep what is no skin from turning blue.
 
-    Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the brown, would come out blue
-    and purple; they get one factor for all channels instead. A gain that warms is left alone: it may be a lamp.
+    Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the
+    brown, would come out blue and purple; they get one factor for all channels instead. A gain that warms
+    is left alone: it may be a lamp.
     """
-    cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / _COOLING, 0, 1)
+    cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / np.float32(_COOLING), 0, 1)
     share = (cooling * (1 - colored))[..., None]
-    return gain + (cv2.transform(gain, np.repeat(_LUMA, 3, 0)) - gain) * share
+    even = np.asarray(cv2.transform(gain, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
+    return np.asarray(gain + (even - gain) * share, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Tone:
     """Brightness and hue of skin.
 
@@ -214,27 +224,32 @@ class _Tone:
     slope: FloatArray
     chroma: float
 
-    @classmethod
-    def of(cls, rgb: NDArray[np.uint8] | FloatArray, weights: FloatArray) -> "_Tone":
-        sampled = weights[::_STRIDE, ::_STRIDE].ravel()
-        share = sampled / max(float(sampled.sum()), 1e-6)
-        pixels = rgb[::_STRIDE, ::_STRIDE].reshape(-1, 3).astype(np.float32)
-        luma = pixels @ _LUMA[0]
-        difference = pixels - luma[:, None]
-        mean, color = float(share @ luma), share @ difference
-        offset = luma - mean
-        variance = float(share @ (offset * offset))
-        slope = (share * offset) @ (difference - color) / (variance + 25)
-        rest = difference - color - offset[:, None] * slope
-        rise = float(share @ np.square(np.maximum(offset, 0))) ** 0.5
-        chroma = float(share @ (rest * rest).sum(1)) ** 0.5
-        return cls(mean, variance**0.5, rise, color, slope, chroma)
-
     def tint(self, level: FloatArray, slope: FloatArray) -> FloatArray:
         """Color difference that belongs to each brightness; none in black."""
         reach = np.clip(level - self.mean, -_TINT_REACH, _TINT_REACH)
         fade = np.clip(level / min(_DARK_LEVEL, max(self.mean, 1.0)), 0, 1)
         return np.asarray((self.color + reach[:, None] * slope) * fade[:, None], dtype=np.float32)
+
+
+def _tone_of(rgb: NDArray[np.uint8] | FloatArray, weights: FloatArray) -> _Tone:
+    chosen = weights[::_STRIDE, ::_STRIDE].ravel()
+    share = chosen / max(float(chosen.sum()), 1e-6)
+    pixels = rgb[::_STRIDE, ::_STRIDE].reshape(-1, 3).astype(np.float32)
+    luma = pixels @ _LUMA[0]
+    difference = pixels - luma[:, None]
+    mean, color = float(share @ luma), share @ difference
+    offset = luma - np.float32(mean)
+    variance = float(share @ (offset * offset))
+    slope = (share * offset) @ (difference - color) / (variance + 25)
+    rest = difference - color - offset[:, None] * slope
+    return _Tone(
+        mean=mean,
+        spread=variance**0.5,
+        rise=float(share @ np.square(np.maximum(offset, 0))) ** 0.5,
+        color=color,
+        slope=slope,
+        chroma=float(share @ (rest * rest).sum(1)) ** 0.5,
+    )
 
 
 def _curves(ours: _Tone, theirs: _Tone, step: float) -> tuple[FloatArray, FloatArray]:
@@ -243,10 +258,9 @@ def _curves(ours: _Tone, theirs: _Tone, step: float) -> tuple[FloatArray, FloatA
     chroma = float(np.clip((theirs.chroma - _NO_CHROMA) / max(ours.chroma, 1e-3), 0, 1))
     factor = chroma * np.minimum(1, wanted / np.maximum(level, 1))
     bend = np.clip(theirs.slope - ours.slope * chroma, -_MAX_TINT_SLOPE, _MAX_TINT_SLOPE)
-    tint = theirs.tint(wanted, ours.slope * chroma + bend)
-    offset = (
-        (wanted - factor * level)[:, None] + tint - factor[:, None] * ours.tint(level, ours.slope)
-    )
+    theirs_tint = theirs.tint(wanted, ours.slope * chroma + bend)
+    ours_tint = ours.tint(level, ours.slope) * factor[:, None]
+    offset = (wanted - factor * level)[:, None] + theirs_tint - ours_tint
     return factor.astype(np.float32), offset.astype(np.float32)
 
 
@@ -257,5 +271,7 @@ def _wanted_level(level: FloatArray, ours: _Tone, theirs: _Tone) -> FloatArray:
     above = np.maximum(level - ours.mean, 0) * rise
     below = np.minimum(level - ours.mean, 0)
     below = below + (contrast - 1) * np.maximum(below, -_SKIN_REACH * ours.spread)
-    room = min(max(_CEILING * theirs.rise, _MIN_ROOM), max(_WHITE - theirs.mean, 4.0))
-    return np.asarray(theirs.mean + room * (1 - np.exp(-above / room)) + below, dtype=np.float32)
+    room = max(_CEILING * theirs.rise, _MIN_ROOM)
+    room = min(room, max(_WHITE - theirs.mean, 4.0))
+    shoulder = room * (1 - np.exp(-above / room))
+    return np.asarray(theirs.mean + shoulder + below, dtype=np.float32)

@@ -1,12 +1,11 @@
 """The source drawn on the target's reshaped mesh, at working size.
 
-Everything that varies slowly (map, masks, light) is worked out on a small copy of the face and enlarged later, so its cost does not
-grow with the picture.
+Everything that varies slowly (map, masks, light) is worked out on a small copy of the face and enlarged
+later, so its cost does not grow with the picture.
 """
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,8 +15,8 @@ from app.core.types import RgbImage
 from app.processors.mesh import regions
 from app.processors.mesh.atlas import Atlas
 from app.processors.mesh.face_model import FaceModel, texture_scale
+from app.processors.mesh.filters import FloatArray, resized, sampled
 from app.processors.mesh.raster import (
-    FloatArray,
     IntArray,
     dense_map,
     draw_triangles,
@@ -61,12 +60,12 @@ class Target:
     @property
     def enlargement_xy(self) -> FloatArray:
         """Full pixels per working pixel, `(2,)`."""
-        full, small = self.full.shape[1::-1], self.small.shape[1::-1]
-        return np.array(full, np.float32) / np.array(small, np.float32)
+        (full_w, full_h), (w, h) = self.box.size_wh, self.size_wh
+        return np.array([full_w / w, full_h / h], np.float32)
 
     def enlarged(self, image: FloatArray) -> FloatArray:
         """From working size to full size."""
-        return cv2.resize(image, self.full.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+        return resized(image, self.box.size_wh)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -111,8 +110,8 @@ def prepare_target(crop: RgbImage, mask: FloatArray, landmarks: FloatArray) -> T
     return Target(
         box=box,
         full=crop[cut],
-        small=np.asarray(cv2.resize(crop[cut], size_wh, interpolation=cv2.INTER_AREA), np.uint8),
-        valid=cv2.resize(mask[cut], size_wh, interpolation=cv2.INTER_AREA),
+        small=resized(crop[cut], size_wh),
+        valid=resized(mask[cut], size_wh),
         points=small_points,
         face_px=float(np.sqrt(np.ptp(oval, axis=0).prod())),
     )
@@ -142,10 +141,7 @@ def draw(target: Target, atlas: Atlas, model: FaceModel, *, shape: float) -> Dra
 
 def textured(texture: NDArray[np.uint8], uv: FloatArray) -> NDArray[np.uint8]:
     """Sample a texture of any size at texture coordinates, `(h, w, c)` uint8."""
-    side = texture.shape[0]
-    place = cv2.addWeighted(uv, side, uv, 0, -0.5)
-    sampled = cv2.remap(texture, place, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return np.asarray(sampled, dtype=np.uint8)
+    return sampled(texture, uv * np.float32(texture.shape[0]) - np.float32(0.5))
 
 
 def _face_box(points: FloatArray, size_wh: tuple[int, int]) -> PixelBox:
@@ -155,7 +151,7 @@ def _face_box(points: FloatArray, size_wh: tuple[int, int]) -> PixelBox:
 
 
 def _scaled(points: FloatArray, box: PixelBox, size_wh: tuple[int, int]) -> FloatArray:
-    """Crop pixels to working pixels; a pixel's center lies at its whole number, depth scales with the width."""
+    """Crop pixels to working pixels; centers lie at whole numbers, depth scales with the width."""
     across, down = size_wh[0] / box.size_wh[0], size_wh[1] / box.size_wh[1]
     scale = np.array([across, down, across], np.float32)
     center = np.array([0.5, 0.5, 0], np.float32)

@@ -1,8 +1,9 @@
 """What is known of every face before a picture is seen: the canonical mesh, and regions painted once on its texture.
 
-Texture coordinates are the mesh's own flat layout, 0 to 1, x right and y down; its left and right halves are mirror images, so
-that flipping a texture exchanges the halves of the face. Whatever follows the skin (what is plain skin, where hair may fall) is
-painted here once and then travels with the mesh through the same map as the texture, at no cost of its own.
+Texture coordinates are the mesh's own flat layout, 0 to 1, x right and y down. Its left and right halves
+are mirror images, so that flipping a texture exchanges the halves of the face. Whatever follows the skin
+(what is plain skin, where hair may fall) is painted here once and then travels with the mesh through the
+same map as the texture, at no cost of its own.
 """
 
 from dataclasses import dataclass

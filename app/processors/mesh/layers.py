@@ -1,8 +1,9 @@
 """One photo of a source, laid flat on the texture, with how far each texel of it may be believed.
 
-A texel is believed where the camera saw the skin squarely, inside the photo, and where nothing lies over it. Hair is looked for
-where it falls; elsewhere at the sides a texel counts as covered when it is no skin but its mirror image is: a strand, or the
-background behind a cheek that the mesh overshoots. Brows and beards, dark on both sides, pass.
+A texel is believed where the camera saw the skin squarely, inside the photo, and where nothing lies
+over it. Hair is looked for where it falls. Elsewhere at the sides a texel counts as covered when it is
+no skin but its mirror image is: a strand, or the background behind a cheek that the mesh overshoots.
+Brows and beards, dark on both sides, pass.
 """
 
 from dataclasses import dataclass
@@ -17,13 +18,20 @@ from app.processors.mesh import regions
 from app.processors.mesh.face_model import (
     REGION_SIDE_PX,
     FaceModel,
-    filled,
-    square,
     texture_points,
     texture_scale,
 )
-from app.processors.mesh.raster import (
+from app.processors.mesh.filters import (
     FloatArray,
+    blurred,
+    dilated,
+    eroded,
+    filled,
+    ramp,
+    resized,
+    sampled,
+)
+from app.processors.mesh.raster import (
     IntArray,
     dense_map,
     facing,
@@ -72,19 +80,17 @@ def sampled_layer(view: SourceView, model: FaceModel, ids: IntArray) -> Layer:
     crop, points = _at_texture_scale(view, model, side)
     here = texture_points(model.uv, side)
     place = dense_map(grown(ids), triangle_maps(here, points[:, :2], model.triangles))
-    rgb = cv2.remap(crop, place, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    rgb = sampled(crop, place, cv2.INTER_CUBIC)
     squarely = point_map(ids, here, _squareness(points, model), model.triangles)
     believed = _without_holes(squarely * _uncovered(rgb, model))
-    believed = np.where(_is_inside(place, crop) & (ids >= 0), believed, 0)
-    soft = cv2.GaussianBlur(believed.astype(np.float32), (0, 0), side / 60)
-    return Layer(rgb.astype(np.float32), soft)
+    believed = believed * (_is_inside(place, crop) & (ids >= 0))
+    return Layer(rgb.astype(np.float32), blurred(believed, side / 60))
 
 
 def likely_skin(rgb: NDArray[np.uint8], model: FaceModel, strictness: Strictness) -> FloatArray:
     """Likelihood of skin over a texture, `(256, 256)` float32."""
-    size_wh = (REGION_SIDE_PX, REGION_SIDE_PX)
-    small = cv2.resize(rgb, size_wh, interpolation=cv2.INTER_AREA)
-    return skin_likelihood(np.asarray(small, np.uint8), model.painted.seeds, strictness)
+    small = resized(rgb, (REGION_SIDE_PX, REGION_SIDE_PX))
+    return skin_likelihood(small, model.painted.seeds, strictness)
 
 
 def _at_texture_scale(
@@ -96,42 +102,41 @@ def _at_texture_scale(
     if scale >= 1:
         return view.crop, points
     w, h = (max(1, round(side * scale)) for side in view.crop.shape[1::-1])
-    crop = cv2.resize(view.crop, (w, h), interpolation=cv2.INTER_AREA)
     moved = points * np.float32(scale)
     moved[:, :2] += np.float32(0.5 * scale - 0.5)
-    return np.asarray(crop, dtype=np.uint8), moved
+    return resized(view.crop, (w, h)), moved
 
 
 def _squareness(points: FloatArray, model: FaceModel) -> FloatArray:
     """How squarely the camera saw each point, `(468,)`, 0 to 1."""
-    low, high = _SEEN
-    cosine = spread_to_points(facing(points, model.triangles), model.triangles, len(points))
-    return np.clip((cosine - low) / (high - low), 0, 1)
+    cosines = facing(points, model.triangles)
+    return ramp(spread_to_points(cosines, model.triangles, len(points)), _SEEN)
 
 
 def _without_holes(seen: FloatArray) -> FloatArray:
-    """Fill small holes: the underside of the nose is edge-on in every photo, and so it is in the target."""
+    """Fill small holes: the underside of the nose is edge-on in every photo, and in every target."""
     width = 2 * round(seen.shape[0] * _HOLE_SHARE) + 1
     brush = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (width, width))
     return np.asarray(cv2.morphologyEx(seen, cv2.MORPH_CLOSE, brush), dtype=np.float32)
 
 
 def _is_inside(place: FloatArray, crop: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    h, w = crop.shape[:2]
-    x, y = place[..., 0], place[..., 1]
-    return (x >= 0) & (y >= 0) & (x <= w - 1) & (y <= h - 1)
+    high = np.array(crop.shape[1::-1]) - 1
+    return np.asarray(((place >= 0) & (place <= high)).all(2), dtype=np.bool_)
 
 
 def _uncovered(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
     """0 where something lies over the face, else 1; `(n, n)` float32."""
-    points = texture_points(model.uv, REGION_SIDE_PX)
-    brows = filled((regions.LEFT_BROW, regions.RIGHT_BROW), points, (REGION_SIDE_PX,) * 2)
-    likely = np.maximum(likely_skin(rgb, model, _HAIR), cv2.dilate(brows, square(5)))
-    low, high = _BARE
-    bare = cv2.GaussianBlur(cv2.erode(likely, square(13)), (0, 0), 4)
-    bare = np.clip((bare - low) / (high - low), 0, 1)
-    one_sided = (1 - cv2.erode(likely, square(5))) * cv2.erode(likely[:, ::-1], square(7))
-    one_sided = cv2.GaussianBlur(one_sided, (0, 0), 2)
+    likely = np.maximum(likely_skin(rgb, model, _HAIR), _brows(model))
+    bare = ramp(blurred(eroded(likely, 13), 4), _BARE)
+    one_sided = blurred((1 - eroded(likely, 5)) * eroded(likely[:, ::-1], 7), 2)
     painted = model.painted
     free = (1 - painted.hair_zone * (1 - bare)) * (1 - painted.sides * one_sided)
-    return cv2.resize(free, rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+    return resized(free, (rgb.shape[1], rgb.shape[0]))
+
+
+def _brows(model: FaceModel) -> FloatArray:
+    """The brows, which are hair but the face's own, over the texture."""
+    points = texture_points(model.uv, REGION_SIDE_PX)
+    contours = (regions.LEFT_BROW, regions.RIGHT_BROW)
+    return dilated(filled(contours, points, (REGION_SIDE_PX, REGION_SIDE_PX)), 5)

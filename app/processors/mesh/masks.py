@@ -1,9 +1,12 @@
 """How much of the drawn face is to be seen at each pixel, and which parts of the target stay.
 
-The mask falls to nothing *inside* the mesh's outline, by distance, so no rim of the texture's border can show and the jaw line,
-which is the target's, stays whole. Inside, two things thin it: texels that the source's photos did not show, and the target's hair.
-The eyeballs and the inside of an open mouth are the target's: gaze, blinks and teeth are acting, not identity. So are the lids of a
-closed eye: a source with open eyes has none to offer, its lashes and eyeballs would be squeezed into a smear.
+The mask falls to nothing *inside* the mesh's outline, by distance, so no rim of the texture's border
+can show and the jaw line, which is the target's, stays whole. Inside, two things thin it: texels that
+the source's photos did not show, and the target's hair.
+
+The eyeballs and the inside of an open mouth are the target's: gaze, blinks and teeth are acting, not
+identity. So are the lids of a closed eye: a source with open eyes has none to offer, its lashes and
+eyeballs would be squeezed into a smear.
 """
 
 from dataclasses import dataclass
@@ -14,8 +17,8 @@ from numpy.typing import NDArray
 
 from app.core.picture import PixelBox
 from app.processors.mesh import regions
-from app.processors.mesh.face_model import filled, square
-from app.processors.mesh.raster import FloatArray, IntArray
+from app.processors.mesh.filters import FloatArray, blurred, dilated, eroded, filled
+from app.processors.mesh.raster import IntArray
 from app.processors.mesh.shape import gap_share
 
 _EDGE = 0.075
@@ -25,7 +28,7 @@ _BROW_REACH = 0.02
 _HAIR_SOFT = 0.012
 _EYE_SOFT, _LID_SOFT, _MOUTH_SOFT = 0.008, 0.018, 0.012
 _EYE_SHRINKS = 0.4
-"""Lid edges and lashes are left to the source; taking them from the target costs 0.006 of SFace cosine and min 0.03."""
+"""Lid edges and lashes are left to the source; the target's cost 0.006 of mean SFace cosine."""
 
 _MOUTH_OPENS = (0.06, 0.14)
 """Gap between the lips over the width of the mouth: below it is closed, above it is open."""
@@ -70,11 +73,11 @@ def hair_free(
         points: `(n, 2 or 3)` the target's mesh; its brows are no hair.
         face_px: Size of the face in pixels.
     """
-    brows = filled((regions.LEFT_BROW, regions.RIGHT_BROW), points, likely.shape[::-1])
-    brows = cv2.dilate(brows, square(2 * max(1, round(_BROW_REACH * face_px)) + 1))
-    shrunk = cv2.erode(np.maximum(likely, brows), square(3))
-    soft = cv2.GaussianBlur(shrunk, (0, 0), max(0.8, _HAIR_SOFT * face_px))
-    return 1 - hair_zone * (1 - soft)
+    h, w = likely.shape
+    brows = filled((regions.LEFT_BROW, regions.RIGHT_BROW), points, (w, h))
+    brows = dilated(brows, 2 * max(1, round(_BROW_REACH * face_px)) + 1)
+    bare = blurred(eroded(np.maximum(likely, brows), 3), max(0.8, _HAIR_SOFT * face_px))
+    return 1 - hair_zone * (1 - bare)
 
 
 def skin_seeds(points: FloatArray, size_wh: tuple[int, int]) -> NDArray[np.bool_]:
@@ -125,7 +128,8 @@ def mouth_parts(
 
 def _shrunk(share: FloatArray) -> FloatArray:
     """Move a soft edge inwards."""
-    return np.maximum(share - np.float32(_EYE_SHRINKS), 0) / np.float32(1 - _EYE_SHRINKS)
+    inner = np.maximum(share - np.float32(_EYE_SHRINKS), 0)
+    return np.asarray(inner / np.float32(1 - _EYE_SHRINKS), dtype=np.float32)
 
 
 def _openness(points: FloatArray) -> float:
@@ -153,4 +157,4 @@ def _soft_area(
     contour: tuple[int, ...], points: FloatArray, box: PixelBox, soft_px: float
 ) -> FloatArray:
     local = points[:, :2] - np.array([box.x0, box.y0], np.float32)
-    return cv2.GaussianBlur(filled((contour,), local, box.size_wh), (0, 0), soft_px)
+    return blurred(filled((contour,), local, box.size_wh), soft_px)

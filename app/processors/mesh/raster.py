@@ -1,9 +1,9 @@
 """Draw the face mesh: which triangle covers a pixel, and where that pixel lies on another placement of the same mesh.
 
-The mesh is drawn small (some 200 pixels) by the painter's order, far triangles first, one polygon fill each. From the
-triangle under a pixel follows an affine to any other placement of the mesh, be it texture or photo, so one drawing serves all maps.
-A map between two placements is smooth but for fine kinks at the edges, hence it may be enlarged to the picture's
-resolution; that is why a 4K face costs little more here than a small one.
+The mesh is drawn small (some 200 pixels) by the painter's order, far triangles first, one polygon fill
+each. From the triangle under a pixel follows an affine to any other placement of the mesh, be it texture
+or photo, so one drawing serves all maps. A map between two placements is smooth but for fine kinks at
+the edges, hence it may be enlarged to the picture's resolution: a 4K face costs no more here.
 """
 
 from dataclasses import dataclass

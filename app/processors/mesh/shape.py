@@ -1,8 +1,9 @@
 """Proportions: what makes a face somebody's besides its skin.
 
-A texture alone leaves the target's eye distance, nose length and mouth place. So the inner points of the target's mesh are moved part of
-the way towards the source's proportions, compared in the canonical frame after a rigid fit on points that expression hardly
-moves. The outline stays (hair and neck are the target's), and the lips move little, because how they open is the target's to say.
+A texture alone leaves the target's eye distance, nose length and mouth place. So the inner points of
+the target's mesh are moved part of the way towards the source's proportions, compared in the canonical
+frame after a rigid fit on points that expression hardly moves. The outline stays, because hair and neck
+are the target's. How far lids and lips are open stays too: that is acting.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.processors.mesh import regions
 from app.processors.mesh.face_model import FaceModel
-from app.processors.mesh.filters import FloatArray, ramp
+from app.processors.mesh.filters import FloatArray
 
 _LIDS_FREE = (0.15, 0.30)
 """Gap between the lids over the width of the eye: below they stay, above they follow the source."""
@@ -51,16 +52,16 @@ def rigid_pose(source: FloatArray, target: FloatArray) -> Pose:
     return Pose(scale, rotation, mean_b - scale * rotation @ mean_a)
 
 
+def proportions(points: FloatArray, model: FaceModel) -> FloatArray:
+    """A face's points without its pose and size, `(468, 3)` float32 canonical centimeters."""
+    return rigid_pose(points, model.canonical).apply(points)
+
+
 def gap_share(points: FloatArray, upper: int, lower: int, one: int, other: int) -> float:
     """How far lids or lips are open: their gap over the width between their corners."""
     gap = np.linalg.norm(points[upper, :2] - points[lower, :2])
     width = np.linalg.norm(points[one, :2] - points[other, :2])
     return float(gap / max(float(width), 1e-3))
-
-
-def proportions(points: FloatArray, model: FaceModel) -> FloatArray:
-    """A face's points in the canonical frame, `(468, 3)` float32 centimeters, without its pose and size."""
-    return rigid_pose(points, model.canonical).apply(points)
 
 
 def reshaped(
@@ -88,18 +89,18 @@ def reshaped(
 def _with_calm_lids(change: FloatArray, points: FloatArray, model: FaceModel) -> FloatArray:
     """Let the lids of a closing eye follow its corners: when it closes is the target's to say.
 
-    A wide open eye may take the source's opening, a closed one must stay closed whatever the source does.
+    A wide open eye may take the source's opening; a closed one stays closed whatever the source does.
     """
     calm = change.copy()
     low, high = _LIDS_FREE
     for contour, _, lids in regions.EYES:
-        outer, inner = lids[2:]
+        rows, (outer, inner) = list(contour), lids[2:]
         axis = model.canonical[inner] - model.canonical[outer]
-        along = (model.canonical[list(contour)] - model.canonical[outer]) @ axis / (axis @ axis)
+        along = (model.canonical[rows] - model.canonical[outer]) @ axis / (axis @ axis)
         along = np.clip(along, 0, 1)[:, None]
         level = change[outer] * (1 - along) + change[inner] * along
         free = np.clip((gap_share(points, *lids) - low) / (high - low), 0, 1)
-        calm[list(contour)] = level + (change[list(contour)] - level) * free
+        calm[rows] = level + (change[rows] - level) * free
     return calm
 
 

@@ -1,22 +1,23 @@
 """Neither sharper nor smoother than the picture around it.
 
-A crisp studio face in a soft video looks pasted on, and so does a soft web photo in a crisp one. The texture is blurred when it is finer than
-the target. When it is coarser nothing can be won back; what it lacks is not features but the fine grain of skin and sensor,
-so the target's own is laid over it, on plain skin only, and only as much as is missing.
+A crisp studio face in a soft video looks pasted on, and so does a soft web photo in a crisp one. The
+texture is blurred when it is finer than the target. When it is coarser nothing can be won back; but what
+the eye misses then is not features, it is the fine grain of skin and sensor. So the target's own grain is
+laid over it, on plain skin only, and only as much as is missing.
 """
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray
+from app.processors.mesh.filters import FloatArray, blurred
 
 _TOO_SHARP, _TOO_SOFT = 0.87, 1.1
 _GRAIN_SHARE = 0.004
 """Radius of grain in face sizes: pores, not wrinkles."""
 
 _MAX_GRAIN = 7.0
-"""Levels; what stands out more is a line of the target's face and fades out up to twice this."""
+"""Levels; what stands out more is a line of the target's face, and fades out up to twice this."""
 
 _MIN_PIXELS = 50
 
@@ -37,14 +38,14 @@ def match_sharpness(
     """
     ratio = fineness_ratio(texture, target, skin)
     if ratio < _TOO_SHARP:
-        return cv2.GaussianBlur(texture, (0, 0), _blur_px(ratio))
+        return blurred(texture, _blur_px(ratio))
     if ratio > _TOO_SOFT:
         return texture + _grain(target, skin, ratio, face_px)[..., None]
     return texture
 
 
 def fineness_ratio(texture: FloatArray, target: NDArray[np.uint8], skin: FloatArray) -> float:
-    """Fine structure of the target over that of the texture, on plain skin; 1 when there is too little skin to tell."""
+    """Fine structure of the target over that of the texture on plain skin; 1 if there is too little skin."""
     where = (skin > 0.5).astype(np.uint8)
     if cv2.countNonZero(where) < _MIN_PIXELS:
         return 1.0
@@ -53,20 +54,18 @@ def fineness_ratio(texture: FloatArray, target: NDArray[np.uint8], skin: FloatAr
 
 
 def _fineness(rgb: NDArray[np.uint8], where: NDArray[np.uint8]) -> float:
-    luma = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
-    bands = cv2.Laplacian(cv2.GaussianBlur(luma, (3, 3), 0.8), cv2.CV_16S)
-    return float(cv2.meanStdDev(bands, mask=where)[1][0, 0])
+    luma = cv2.GaussianBlur(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), (3, 3), 0.8)
+    return float(cv2.meanStdDev(cv2.Laplacian(luma, cv2.CV_16S), mask=where)[1][0, 0])
 
 
 def _blur_px(ratio: float) -> float:
-    """Radius that brings natural texture down by this ratio (fitted on portraits)."""
+    """Radius that brings natural texture down by this ratio."""
     return float(np.clip(0.55 * (1 / max(ratio, 1e-3) - 0.4), 0.4, 2.5))
 
 
 def _grain(target: NDArray[np.uint8], skin: FloatArray, ratio: float, face_px: float) -> FloatArray:
-    luma = cv2.cvtColor(target, cv2.COLOR_RGB2GRAY).astype(np.float32)
-    radius = float(np.clip(_GRAIN_SHARE * face_px, 0.8, 3.0))
-    fine = luma - cv2.GaussianBlur(luma, (0, 0), radius)
+    luma = np.asarray(cv2.cvtColor(target, cv2.COLOR_RGB2GRAY), dtype=np.float32)
+    fine = luma - blurred(luma, float(np.clip(_GRAIN_SHARE * face_px, 0.8, 3.0)))
     fine *= np.clip(2 - np.abs(fine) / np.float32(_MAX_GRAIN), 0, 1)
     missing = np.float32(np.sqrt(1 - 1 / ratio**2))
     return fine * skin * missing

@@ -1,9 +1,10 @@
 """What is skin, judged by the face itself.
 
-There is no segmentation network here, so a face's own cheeks, nose and the spot between its brows say how its skin looks: the median
-in CIELAB and how far the middle half strays from it. A pixel far off in those units is hair, cloth or metal. Lightness counts for
-less than hue, because shadows are still skin; darker than skin counts for more than brighter, because hair is dark and a highlight is not.
-The verdict is used where a wrong one does little harm: where hair falls, and to weigh pixels in the color statistics.
+There is no segmentation network here, so a face's own cheeks, nose and the spot between its brows say
+how its skin looks: the median in CIELAB and how far the middle half strays from it. A pixel far off in
+those units is hair, cloth or metal. Lightness counts for less than hue, because shadows are still skin;
+darker counts for more than brighter, because hair is dark and a highlight is skin. The verdict is used
+where a wrong one does little harm: where hair falls, and to weigh pixels in the color statistics.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray
+from app.processors.mesh.filters import FloatArray, blurred
 
 _MIN_SPREAD = np.array([10.0, 4.0, 4.0], np.float32)
 """Units of 8-bit LAB; below these, camera noise and compression decide."""
@@ -23,7 +24,7 @@ _MIN_PIXELS = 30
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """Distances from the skin tone, in its spreads, up to which a pixel surely is skin, and from which it never is."""
+    """Distances from the skin tone, in its spreads: up to the first a pixel surely is skin, from the second never."""
 
     surely: float
     never: float
@@ -54,9 +55,8 @@ def skin_likelihood(
     tone = skin_tone(lab, seeds)
     if tone is None:
         return np.ones(rgb.shape[:2], np.float32)
-    soft = cv2.GaussianBlur(lab, (0, 0), 0.8)
-    squares = cv2.transform(cv2.LUT(soft, _square_offsets(tone)), np.ones((1, 3), np.float32))
-    distance = np.sqrt(squares)
+    squares = cv2.LUT(blurred(lab, 0.8), _square_offsets(tone))
+    distance = np.sqrt(cv2.transform(squares, np.ones((1, 3), np.float32)))
     share = (strictness.never - distance) / (strictness.never - strictness.surely)
     return np.asarray(np.clip(share, 0, 1), dtype=np.float32)
 
@@ -72,7 +72,7 @@ def skin_tone(lab: NDArray[np.uint8], seeds: NDArray[np.bool_]) -> SkinTone | No
 
 
 def _square_offsets(tone: SkinTone) -> FloatArray:
-    """Squared distance from the tone for each value of each channel, `(1, 256, 3)`, as `cv2.LUT` wants it."""
+    """Squared distance from the tone for each value of each channel, `(1, 256, 3)`, for `cv2.LUT`."""
     offset = (np.arange(256, dtype=np.float32)[:, None] - tone.median) / tone.spread
     offset[:, 0] *= np.where(offset[:, 0] < 0, np.float32(_DARKER), np.float32(_BRIGHTER))
     return np.asarray(np.square(offset)[None], dtype=np.float32)

@@ -1,7 +1,7 @@
-"""One face: draw the source's texture on the target's mesh, in the target's light, and say how much of it shall be seen.
+"""One face: the source's texture on the target's mesh, in the target's light, and how much of it shows.
 
-Only sampling the texture, coloring it and comparing its fineness touch every pixel. The target's eyeballs and open mouth move along
-with the reshaped mesh, so that lids and lips close round them.
+Only sampling the texture, coloring it and comparing its fineness touch every pixel. The target's eyeballs
+and open mouth move along with the reshaped mesh, so that lids and lips close round them.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from app.processors.mesh.atlas import Atlas
 from app.processors.mesh.color import FacePair, match_color
 from app.processors.mesh.drawing import Drawing, Target, draw, prepare_target, textured
 from app.processors.mesh.face_model import FaceModel, texture_scale
-from app.processors.mesh.raster import FloatArray, dense_map, grown, triangle_maps
+from app.processors.mesh.filters import FloatArray, sampled
+from app.processors.mesh.raster import dense_map, grown, triangle_maps
 from app.processors.mesh.sharpness import match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
@@ -42,7 +43,13 @@ class SwapChoices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetFace:
-    """One row of a batch: `(S, S, 3)` uint8 crop, `(S, S)` float32 mask, `(478, 3)` float32 landmarks in crop pixels."""
+    """One row of a batch.
+
+    Attributes:
+        crop: `(S, S, 3)` uint8 RGB.
+        mask: `(S, S)` float32, 0 where the crop reaches beyond the picture.
+        landmarks: `(478, 3)` float32 in crop pixels.
+    """
 
     crop: RgbImage
     mask: FloatArray
@@ -55,7 +62,7 @@ def swap_face(
     """Put a source's face on one target face.
 
     Args:
-        face: The target; its mask is 0 where the crop reaches beyond the picture.
+        face: The target.
         atlas: The source.
         model: The canonical face.
         choices: What a person chose.
@@ -69,13 +76,12 @@ def swap_face(
         return crop, alpha
     drawing = draw(target, atlas, model, shape=choices.shape)
     pair = _pair(target, drawing)
-    shown = _colored(
-        target, drawing, pair, atlas.level(_full_scale(target, drawing, model)), choices
-    )
+    full_side_px = texture_scale(drawing.points, model) * float(target.enlargement_xy.max())
+    shown = _colored(target, drawing, pair, atlas.level(full_side_px), choices.shading)
     for part in _kept_parts(target, drawing, choices):
         _lay_part_inplace(shown, part, target, _origin(part.box, target, drawing, model))
     cut = np.s_[target.box.y0 : target.box.y1, target.box.x0 : target.box.x1]
-    crop[cut] = cv2.add(shown, 0.0, dtype=cv2.CV_8U)
+    crop[cut] = np.rint(np.clip(shown, 0, 255, out=shown), out=shown)
     alpha[cut] = target.enlarged(pair.alpha) * face.mask[cut]
     return crop, alpha
 
@@ -84,30 +90,25 @@ def _pair(target: Target, drawing: Drawing) -> FacePair:
     """Work out the mask, and where both faces show plain skin."""
     seeds = masks.skin_seeds(target.points, target.size_wh) & (target.valid > 0.5)
     likely = skin_likelihood(target.small, seeds, _SKIN)
-    usable, plain, colored, hair_zone = cv2.split(drawing.traits)
+    usable, plain, colored, hair_zone = np.moveaxis(drawing.traits, 2, 0)
     alpha = masks.edge_mask(drawing.ids, target.face_px) * usable
     alpha *= masks.hair_free(likely, hair_zone, target.points, target.face_px)
-    weights = (drawing.ids >= 0) * usable * plain * likely * target.valid
     return FacePair(
         texture=drawing.texture,
         target=target.small,
-        weights=weights,
+        weights=(drawing.ids >= 0) * usable * plain * likely * target.valid,
         colored=colored,
         alpha=alpha,
         face_px=target.face_px,
     )
 
 
-def _full_scale(target: Target, drawing: Drawing, model: FaceModel) -> float:
-    return texture_scale(drawing.points, model) * float(target.enlargement_xy.max())
-
-
 def _colored(
-    target: Target, drawing: Drawing, pair: FacePair, texture: RgbImage, choices: SwapChoices
+    target: Target, drawing: Drawing, pair: FacePair, texture: RgbImage, shading: float
 ) -> FloatArray:
     """The drawn face at full resolution, in the target's light and fineness."""
-    match = match_color(pair, choices.shading)
-    shown = match.apply(textured(texture, target.enlarged(drawing.uv)))
+    drawn = textured(texture, target.enlarged(drawing.uv))
+    shown = match_color(pair, shading).apply(drawn)
     face_px = target.face_px * float(target.enlargement_xy.max())
     return match_sharpness(shown, target.full, target.enlarged(pair.weights), face_px)
 
@@ -130,23 +131,26 @@ def _lay_part_inplace(
     shown: FloatArray, part: masks.Part, target: Target, origin: FloatArray
 ) -> None:
     """Lay a part of the target over the drawn face."""
-    (across, down), box = target.enlargement_xy.tolist(), part.box
-    x0, y0 = int(box.x0 * across), int(box.y0 * down)
-    x1, y1 = (
-        min(int(box.x1 * across) + 1, shown.shape[1]),
-        min(int(box.y1 * down) + 1, shown.shape[0]),
-    )
-    to_small = np.array(
-        [
-            [1 / across, 0, (x0 + 0.5) / across - 0.5 - box.x0],
-            [0, 1 / down, (y0 + 0.5) / down - 0.5 - box.y0],
-        ]
-    )
+    box, to_small = _full_box(part.box, target)
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    size_wh = (x1 - x0, y1 - y0)
-    share = cv2.warpAffine(part.share, to_small, size_wh, flags=flags)
-    place = cv2.warpAffine(origin, to_small, size_wh, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    share = cv2.warpAffine(part.share, to_small, box.size_wh, flags=flags)
+    repeat = cv2.BORDER_REPLICATE
+    place = cv2.warpAffine(origin, to_small, box.size_wh, flags=flags, borderMode=repeat)
     place = (place + np.float32(0.5)) * target.enlargement_xy - np.float32(0.5)
-    moved = cv2.remap(target.full, place, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    region = shown[y0:y1, x0:x1]
-    region += (moved - region) * share[..., None]
+    kept = sampled(target.full, np.asarray(place, dtype=np.float32))
+    region = shown[box.y0 : box.y1, box.x0 : box.x1]
+    region += (kept - region) * share[..., None]
+
+
+def _full_box(box: PixelBox, target: Target) -> tuple[PixelBox, FloatArray]:
+    """The part's box in full pixels, and the `(2, 3)` affine from its pixels to the part's own."""
+    across, down = target.enlargement_xy.tolist()
+    full = PixelBox(
+        int(box.x0 * across),
+        int(box.y0 * down),
+        int(box.x1 * across) + 1,
+        int(box.y1 * down) + 1,
+    ).clipped_to(target.box.size_wh)
+    shift_x = (full.x0 + 0.5) / across - 0.5 - box.x0
+    shift_y = (full.y0 + 0.5) / down - 0.5 - box.y0
+    return full, np.array([[1 / across, 0, shift_x], [0, 1 / down, shift_y]], np.float32)

@@ -1,0 +1,48 @@
+"""Frames go in windows, in order, none lost."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from app.core.picture import Picture
+from app.core.types import Frame
+from app.pipeline.stages import into_windows, window_length
+
+
+def frames(count: int) -> list[Frame]:
+    picture = Picture.from_rgb(np.zeros((2, 2, 3), np.uint8))
+    return [Frame(index=i, pts=i, time_base=Fraction(1, 25), picture=picture) for i in range(count)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 50])
+def test_windows_hold_every_frame_once_and_in_order(count: int) -> None:
+    windows = list(into_windows(frames(count)))
+    assert [frame.index for window in windows for frame in window] == list(range(count))
+    assert all(len(window) == 16 for window in windows[:-1])
+    assert all(windows)
+
+
+@pytest.mark.parametrize(
+    ("frame_bytes", "length"),
+    [
+        pytest.param(0, 16, id="nothing"),
+        pytest.param(1280 * 720 * 3 // 2, 16, id="720p"),
+        pytest.param(3840 * 2160 * 3 // 2, 8, id="4K"),
+        pytest.param(7680 * 4320 * 3, 8, id="8K with ten bits"),
+    ],
+)
+def test_large_frames_go_in_short_windows(frame_bytes: int, length: int) -> None:
+    assert window_length(frame_bytes) == length
+
+
+def test_frames_are_taken_only_as_a_window_needs_them() -> None:
+    taken: list[int] = []
+
+    def source() -> object:
+        for frame in frames(40):
+            taken.append(frame.index)
+            yield frame
+
+    next(into_windows(source()))  # type: ignore[arg-type]
+    assert len(taken) == 16
