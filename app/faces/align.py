@@ -2,22 +2,20 @@
 
 Two ways, one result. A `native` crop is copied: upright, at the picture's own resolution, its corner on
 even pixels (so that it also falls on the chroma grid), hence putting it back resamples nothing. Any other
-template is a similarity from five points and has to be warped; there the picture is first shrunk area-true to
-the crop's scale, because a bilinear warp alone reads four pixels of, say, a hundred and turns the rest into flicker.
+template is a similarity from five points and has to be warped, area-true where it shrinks.
 
 All crops of one call come from the window as it was given: a face never sees its neighbor half changed.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from app.core.errors import DegenerateKpsError
 from app.core.geometry import TEMPLATES_112, invert_affine, similarity, transform_points
+from app.core.mesh_topology import N_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import (
     CropSpec,
@@ -28,8 +26,7 @@ from app.core.types import (
     RgbImage,
     Window,
 )
-
-_MESH_POINTS = 468
+from app.faces.sampling import sample_square
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +82,6 @@ def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
     return [_stacked(by_side[side]) for side in sorted(by_side)]
 
 
-def warp_crop(picture: Picture, affine: FloatArray, side_px: int) -> RgbImage:
-    """Cut a square through an affine, area-true.
-
-    Args:
-        picture: Read only where the square lies.
-        affine: `(2, 3)` float32, a similarity from picture to crop pixels.
-        side_px: Side of the crop.
-
-    Returns:
-        `(side_px, side_px, 3)` uint8 RGB; beyond the picture its border pixel is repeated.
-    """
-    box = _source_box(affine, side_px).clipped_to(picture.size_wh)
-    if box.is_empty:
-        return np.zeros((side_px, side_px, 3), np.uint8)
-    scale = min(1.0, float(np.sqrt(abs(np.linalg.det(affine[:, :2])))))
-    size_wh = tuple(max(1, round(side * scale)) for side in box.size_wh)
-    patch = picture.read(box, (size_wh[0], size_wh[1]))
-    warped = cv2.warpAffine(
-        patch,
-        _from_patch(affine, box, size_wh),
-        (side_px, side_px),
-        flags=cv2.INTER_LINEAR,
-        borderMode=cv2.BORDER_REPLICATE,
-    )
-    return np.asarray(warped, dtype=np.uint8)
-
-
 def native_box(landmarks: FloatArray, spec: CropSpec) -> PixelBox:
     """The square of a `native` crop around a face.
 
@@ -122,7 +92,7 @@ def native_box(landmarks: FloatArray, spec: CropSpec) -> PixelBox:
     Returns:
         A square with even corner; its side is a multiple of `spec.size_px`. It may reach beyond the picture.
     """
-    points = landmarks[:_MESH_POINTS, :2]
+    points = landmarks[:N_POINTS, :2]
     low, high = points.min(0), points.max(0)
     wanted = float((high - low).max()) * (1 + 2 * spec.margin)
     side = max(1, int(np.ceil(wanted / spec.size_px))) * spec.size_px
@@ -168,7 +138,7 @@ def _warped(
 ) -> tuple[RgbImage, FloatArray, FloatArray]:
     side = spec.size_px
     affine = similarity(face.kps, TEMPLATES_112[spec.template] * (side / 112))
-    return warp_crop(picture, affine, side), _inside_mask(picture.size_wh, affine, side), affine
+    return sample_square(picture, affine, side), _inside_mask(picture.size_wh, affine, side), affine
 
 
 def _inside_mask(size_wh: tuple[int, int], affine: FloatArray, side_px: int) -> FloatArray:
@@ -179,28 +149,12 @@ def _inside_mask(size_wh: tuple[int, int], affine: FloatArray, side_px: int) -> 
     y = back[1, 0] * steps + back[1, 1] * steps[:, None] + back[1, 2]
     w, h = size_wh
     inside = (x >= -0.5) & (x <= w - 0.5) & (y >= -0.5) & (y <= h - 0.5)
-    return inside.astype(np.float32)
+    return np.asarray(inside, dtype=np.float32)
 
 
 def _ones(side: int) -> FloatArray:
     """All ones without the memory: a window of 4K faces would spend more on its masks than on its frames."""
-    return np.broadcast_to(np.float32(1), (side, side))
-
-
-def _source_box(affine: FloatArray, side_px: int) -> PixelBox:
-    corners = np.array([[0, 0], [side_px, 0], [side_px, side_px], [0, side_px]], np.float64)
-    linear = np.linalg.inv(affine[:, :2].astype(np.float64))
-    points = (corners - affine[:, 2]) @ linear.T
-    low, high = np.floor(points.min(0)) - 2, np.ceil(points.max(0)) + 2
-    return PixelBox(int(low[0]), int(low[1]), int(high[0]), int(high[1]))
-
-
-def _from_patch(affine: FloatArray, box: PixelBox, size_wh: Sequence[int]) -> NDArray[np.float64]:
-    """Take the affine over to a shrunk patch, whose pixel centers lie at `(x + 0.5) * scale - 0.5`."""
-    scale = np.array(box.size_wh, np.float64) / np.array(size_wh, np.float64)
-    shift = np.array([box.x0, box.y0]) + 0.5 * scale - 0.5
-    linear = affine[:, :2].astype(np.float64)
-    return np.column_stack([linear * scale, linear @ shift + affine[:, 2]])
+    return np.broadcast_to(np.ones(1, np.float32), (side, side))
 
 
 def _stacked(rows: list[_Row]) -> AlignedFaces:

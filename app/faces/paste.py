@@ -4,9 +4,10 @@ A picture is copied once, and only if one of its faces was really changed; then 
 which a mask is not zero. A crop that was merely cut out goes back pixel on pixel. A warped one is warped back, inside
 the box of its own mask.
 
-Faces that touch: crops are cut from the unchanged picture, but each is blended over what the faces before it have
-left, weighted with its own mask. So a crop whose square holds a piece of a neighbor cannot bring that piece's old pixels back:
-its mask is zero there. Where two masks really overlap, the larger face, which is the nearer one, comes last and lies on top.
+Faces that touch: crops are cut from the unchanged picture, but each is blended over what the faces before it
+left, weighted with its own mask. So a square that holds a piece of a neighbor cannot bring that piece's old
+pixels back: its mask is zero there. Where two masks really overlap, the larger face, which is the nearer
+one, comes last and lies on top.
 """
 
 from collections import defaultdict
@@ -133,15 +134,11 @@ def _shrunk(patch: _Patch, back: FloatArray) -> tuple[RgbImage, FloatArray, Floa
     if small == side:
         return patch.crop, mask, back
     rgb = cv2.resize(patch.crop, (small, small), interpolation=cv2.INTER_AREA)
-    mask = cv2.resize(mask, (small, small), interpolation=cv2.INTER_AREA)
-    factor = side / small
-    linear = back[:, :2] * factor
-    shift = back[:, :2] @ np.full(2, 0.5 * factor - 0.5) + back[:, 2]
-    return (
-        np.asarray(rgb, np.uint8),
-        np.asarray(mask, np.float32),
-        np.column_stack([linear, shift]).astype(np.float32),
-    )
+    soft = cv2.resize(mask, (small, small), interpolation=cv2.INTER_AREA)
+    step = side / small
+    shift = back[:, :2] @ np.full(2, (step - 1) / 2) + back[:, 2]
+    affine = np.column_stack([back[:, :2] * step, shift]).astype(np.float32)
+    return np.asarray(rgb, np.uint8), np.asarray(soft, np.float32), affine
 
 
 def _visible_box(mask: FloatArray) -> PixelBox:

@@ -66,9 +66,13 @@ def test_the_id_is_that_of_the_pixels(
 
 
 @pytest.mark.weights
-def test_the_most_useful_photo_comes_first(builder: IdentityBuilder, astronaut: RgbImage) -> None:
+@pytest.mark.parametrize("worse", ["blurred", "cut by the border"])
+def test_the_most_useful_photo_comes_first(
+    builder: IdentityBuilder, astronaut: RgbImage, worse: str
+) -> None:
     blurred = np.asarray(cv2.GaussianBlur(astronaut, (0, 0), 3), np.uint8)
-    identity, codes = built(builder, blurred, astronaut)
+    other = blurred if worse == "blurred" else astronaut[:, 205:]
+    identity, codes = built(builder, other, astronaut)
     sharp, _ = built(builder, astronaut)
     assert codes == []
     assert len(identity.views) == 2
