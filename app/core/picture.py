@@ -211,7 +211,7 @@ class Picture:
             raise ValueError(f"patch: got {rgb.shape[:2]}, wanted {box.size_wh[::-1]}")
         if self.pixel_format.family == "yuv" and any(self.pixel_format.chroma_shift_xy):
             box, rgb, alpha = self._grown_to_chroma_grid(box, rgb, alpha)
-        change = rgb.astype(np.float32) - self.read(box)
+        change = np.subtract(rgb, self.read(box), dtype=np.float32)
         if alpha is not None:
             change *= alpha[..., None]
         if self.pixel_format.family == "yuv":
@@ -293,36 +293,34 @@ class Picture:
             bits=self.pixel_format.bits,
         )
         delta = np.asarray(cv2.transform(change, matrix[:, :3]), np.float32)
-        chroma = self._chroma_box(box)
-        _add(self.planes[0], box, delta[..., 0], self.pixel_format.bits)
-        sx, sy = self.pixel_format.chroma_shift_xy
-        even = _padded_even(delta[..., 1:], sx, sy)
+        bits, chroma = self.pixel_format.bits, self._chroma_box(box)
+        _add(_part(self.planes[0], box), delta[..., 0], bits)
+        even = _padded_even(delta, *self.pixel_format.chroma_shift_xy)
         small = np.asarray(
             cv2.resize(even, chroma.size_wh, interpolation=cv2.INTER_AREA), np.float32
         )
         for index in (1, 2):
-            _add(self.planes[index], chroma, small[..., index - 1], self.pixel_format.bits)
+            _add(_part(self.planes[index], chroma), small[..., index], bits)
 
     def _add_rgb(self, box: PixelBox, change: NDArray[np.float32]) -> None:
-        scale = ((1 << self.pixel_format.bits) - 1) / 255.0
+        bits = self.pixel_format.bits
+        change *= ((1 << bits) - 1) / 255.0
         if self.pixel_format.family == "gray":
-            luma = change @ np.array([0.299, 0.587, 0.114], np.float32)
-            _add(self.planes[0], box, luma * scale, self.pixel_format.bits)
-            return
-        for channel in range(3):
-            _add(
-                self.planes[0][..., channel],
-                box,
-                change[..., channel] * scale,
-                self.pixel_format.bits,
-            )
+            change = change @ np.array([0.299, 0.587, 0.114], np.float32)
+            _add(_part(self.planes[0], box), change, bits)
+        else:
+            _add(_part(self.planes[0], box)[..., :3], change, bits)
 
 
-def _add(plane: Plane, box: PixelBox, delta: NDArray[np.float32], bits: int) -> None:
-    """Add a change to a part of a plane in place, rounded and kept in range; a zero change touches nothing."""
-    part = plane[box.y0 : box.y1, box.x0 : box.x1]
-    whole = np.rint(delta).astype(np.int32)
-    part[...] = np.clip(part + whole, 0, (1 << bits) - 1).astype(part.dtype)
+def _part(plane: Plane, box: PixelBox) -> Plane:
+    return plane[box.y0 : box.y1, box.x0 : box.x1]
+
+
+def _add(part: Plane, delta: NDArray[np.float32], bits: int) -> None:
+    """Add a change in place, rounded and kept in range; a zero change touches nothing."""
+    depth = cv2.CV_8U if bits <= 8 else cv2.CV_16U
+    total = cv2.add(part, np.ascontiguousarray(delta), dtype=depth)
+    np.minimum(total, (1 << bits) - 1, out=part)
 
 
 def _padded_even(delta: NDArray[np.float32], shift_x: int, shift_y: int) -> NDArray[np.float32]:
