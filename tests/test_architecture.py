@@ -147,6 +147,10 @@ def test_every_locked_package_has_hashes(lock: str) -> None:
 
 def test_the_developers_lock_holds_the_applications() -> None:
     def pins(lock: str) -> set[str]:
-        return {line.rstrip(" \\") for line in (ROOT / lock).read_text().splitlines() if line[:1].isalnum()}
+        return {
+            line.rstrip(" \\")
+            for line in (ROOT / lock).read_text().splitlines()
+            if line[:1].isalnum()
+        }
 
     assert pins("requirements.txt") <= pins("requirements-dev.txt")

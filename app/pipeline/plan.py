@@ -166,7 +166,12 @@ def _stages(
         work.append(processed(known.build(options, tools.zoo), known.crop))
     assigner = Assigner(spec.face_map.person, identity)
     return (
-        chained(before, tracked(tools.tracker(target.info.kind)), assigned(assigner), target.demand_faces),
+        chained(
+            before,
+            tracked(tools.tracker(target.info.kind)),
+            assigned(assigner),
+            target.demand_faces,
+        ),
         chained(*work, after),
     )
 

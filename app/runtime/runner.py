@@ -97,7 +97,9 @@ def run_threaded(
     for index, stage in enumerate(stages):
         links.append(Link(depth))
         threads.append(
-            threading.Thread(target=_work, args=(stage, links[-2], links[-1]), name=f"stage-{index}")
+            threading.Thread(
+                target=_work, args=(stage, links[-2], links[-1]), name=f"stage-{index}"
+            )
         )
     for thread in threads:
         thread.start()
