@@ -61,8 +61,8 @@ class Assigner:
         count = len(faces)
         if person >= count:
             raise NoSuchPersonError(
-                f"person {person} was asked for, but the first frame with faces shows {count}, "
-                f"numbered from 0 to {count - 1} from left to right; ask for one of those"
+                f"the first frame with faces shows {count}, so there is no such person; "
+                "people are counted from left to right"
             )
         self._is_found, self._wanted = True, faces[person].embedding
         return person

@@ -1,7 +1,7 @@
 """Source photos become an identity: the face to put on."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -28,17 +28,12 @@ _MESH_POINTS = 468
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Photo:
-    """One photo's face, measured."""
+    """What is kept of one photo: its face alone, so that many large photos need not lie in memory at once."""
 
     number: int
-    picture: Picture
-    face: Face
-    embedding: FloatArray
-
-    @property
-    def landmarks(self) -> FloatArray:
-        assert self.face.landmarks is not None
-        return self.face.landmarks
+    view: SourceView
+    usefulness: float
+    notices: tuple[Notice, ...]
 
 
 class IdentityBuilder:
@@ -57,11 +52,11 @@ class IdentityBuilder:
         self._landmarker = landmarker
         self._recognizer = recognizer
 
-    def build(self, photos: Sequence[Picture], label: str) -> tuple[Identity, tuple[Notice, ...]]:
+    def build(self, photos: Iterable[Picture], label: str) -> tuple[Identity, tuple[Notice, ...]]:
         """Make one identity of one or more photos of one person.
 
         Args:
-            photos: At least one.
+            photos: At least one; taken one after the other, and not kept.
             label: What the identity is called.
 
         Returns:
@@ -71,38 +66,37 @@ class IdentityBuilder:
             NoFaceInSourceError: A photo shows no face.
             AmbiguousSourceError: A photo shows several faces, none of them clearly meant.
         """
-        measured, notices = self._measured(photos)
+        measured = [self._measured(number, photo) for number, photo in enumerate(photos, start=1)]
         kept, dropped = _one_person(measured)
-        kept.sort(key=usefulness, reverse=True)
-        notices += [*dropped, *(note for photo in kept for note in _warnings(photo))]
-        views = tuple(_view(photo) for photo in kept)
+        kept.sort(key=lambda photo: photo.usefulness, reverse=True)
+        views = tuple(photo.view for photo in kept)
         mean = normed(np.mean([view.normed_embedding for view in views], axis=0))
         identity = Identity(id=_id_of(views), label=label, views=views, normed_embedding=mean)
-        return identity, tuple(notices)
+        return identity, (*dropped, *(note for photo in kept for note in photo.notices))
 
-    def _measured(self, photos: Sequence[Picture]) -> tuple[list[_Photo], list[Notice]]:
-        notices: list[Notice] = []
-        faces = []
-        for number, found in enumerate(self._found(photos), start=1):
-            face, others = _meant(found, number)
-            if others:
-                text = f"photo {number} shows {others + 1} faces; the largest one is used"
-                notices.append(Notice("face.others_ignored", text))
-            faces.append(face)
-        embeddings = self._recognizer.embed(list(zip(photos, faces, strict=True)))
-        rows = zip(photos, faces, embeddings, strict=True)
-        return [_Photo(n, *row) for n, row in enumerate(rows, start=1)], notices
+    def _measured(self, number: int, picture: Picture) -> _Photo:
+        face, others = _meant(self._found(picture), number)
+        (embedding,) = self._recognizer.embed([(picture, face)])
+        notices = _warnings(number, face)
+        if others:
+            text = f"photo {number} shows {others + 1} faces; the largest one is used"
+            notices.insert(0, Notice("face.others_ignored", text))
+        return _Photo(
+            number=number,
+            view=_view(picture, face, embedding),
+            usefulness=usefulness(picture, face),
+            notices=tuple(notices),
+        )
 
-    def _found(self, photos: Sequence[Picture]) -> list[list[Face]]:
-        """The faces of each photo that the mesh takes for faces too; a lapel must not make a portrait ambiguous."""
-        detected = self._detector.detect(photos)
-        pairs = [(row, face) for row, faces in enumerate(detected) for face in faces]
-        located = self._landmarker.locate_faces([(photos[row], face) for row, face in pairs])
-        found: list[list[Face]] = [[] for _ in photos]
-        for (row, face), landmarks, presence in zip(pairs, *located, strict=True):
-            if Candidate(face, landmarks, float(presence)).may_begin_track:
-                found[row].append(face_from_landmarks(landmarks, face.det_score))
-        return found
+    def _found(self, picture: Picture) -> list[Face]:
+        """The faces that the mesh takes for faces too; a lapel must not make a portrait ambiguous."""
+        (detected,) = self._detector.detect([picture])
+        located = self._landmarker.locate_faces([(picture, face) for face in detected])
+        return [
+            face_from_landmarks(landmarks, face.det_score)
+            for face, landmarks, presence in zip(detected, *located, strict=True)
+            if Candidate(face, landmarks, float(presence)).may_begin_track
+        ]
 
 
 def _meant(faces: Sequence[Face], number: int) -> tuple[Face, int]:
@@ -131,7 +125,7 @@ def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
     The photo that most others agree with is the center (among equals the first), the mean of those is the consensus:
     a mean of several photos knows a face better than any one of them, so a hard photo is judged by it.
     """
-    embeddings = np.stack([photo.embedding for photo in photos])
+    embeddings = np.stack([photo.view.normed_embedding for photo in photos])
     cosines = embeddings @ embeddings.T
     agrees = cosines >= SAME_PERSON_COSINE
     center = int(np.argmax(agrees.sum(1)))
@@ -150,13 +144,14 @@ def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
     return kept, notices
 
 
-def usefulness(photo: _Photo) -> float:
-    """How much a photo tells of the face: whole, frontal, large and sharp ones most."""
-    points = photo.landmarks[:_MESH_POINTS, :2]
-    whole = float(((points >= 0) & (points < photo.picture.size_wh)).all(1).mean())
-    frontal = float(np.cos(np.deg2rad(yaw_deg(photo.landmarks))))
-    size = min(1.0, face_size_px(photo.landmarks) / 256)
-    return whole**2 * frontal**2 * size * (0.5 + 0.5 * _sharpness(photo))
+def usefulness(picture: Picture, face: Face) -> float:
+    """How much a photo tells of a measured face: whole, frontal, large and sharp ones most; 0 to 1."""
+    landmarks = _landmarks(face)
+    points = landmarks[:_MESH_POINTS, :2]
+    whole = float(((points >= 0) & (points < picture.size_wh)).all(1).mean())
+    frontal = float(np.cos(np.deg2rad(yaw_deg(landmarks))))
+    size = min(1.0, face_size_px(landmarks) / 256)
+    return whole**2 * frontal**2 * size * (0.5 + 0.5 * _sharpness(picture, face))
 
 
 def yaw_deg(landmarks: FloatArray) -> float:
@@ -165,42 +160,47 @@ def yaw_deg(landmarks: FloatArray) -> float:
     return float(np.rad2deg(np.arctan2(abs(across[2]), np.hypot(across[0], across[1]))))
 
 
-def _sharpness(photo: _Photo) -> float:
+def _landmarks(face: Face) -> FloatArray:
+    assert face.landmarks is not None
+    return face.landmarks
+
+
+def _sharpness(picture: Picture, face: Face) -> float:
     """0 to 1 from the strength of edges in the face, seen at one size."""
-    box = _crop_box(photo)
-    gray = cv2.cvtColor(photo.picture.read(box, (256, 256)), cv2.COLOR_RGB2GRAY)
+    box = _crop_box(picture, face)
+    gray = cv2.cvtColor(picture.read(box, (256, 256)), cv2.COLOR_RGB2GRAY)
     return float(min(1.0, cv2.Laplacian(gray, cv2.CV_32F).std() / 12))
 
 
-def _warnings(photo: _Photo) -> list[Notice]:
+def _warnings(number: int, face: Face) -> list[Notice]:
     notices = []
-    if yaw_deg(photo.landmarks) > _TURNED_DEG:
-        text = f"the face in photo {photo.number} is turned far to a side; a frontal photo looks better"
+    if yaw_deg(_landmarks(face)) > _TURNED_DEG:
+        text = f"the face in photo {number} is turned far to a side; a frontal photo looks better"
         notices.append(Notice("face.source_turned", text))
-    if (size := face_size_px(photo.landmarks)) < _SMALL_PX:
-        text = f"the face in photo {photo.number} is only {size:.0f} pixels wide; a larger one is sharper"
+    if (size := face_size_px(_landmarks(face))) < _SMALL_PX:
+        text = f"the face in photo {number} is only {size:.0f} pixels wide; a larger one is sharper"
         notices.append(Notice("face.source_small", text))
     return notices
 
 
-def _crop_box(photo: _Photo) -> PixelBox:
-    points = photo.landmarks[:_MESH_POINTS, :2]
+def _crop_box(picture: Picture, face: Face) -> PixelBox:
+    points = _landmarks(face)[:_MESH_POINTS, :2]
     low, high = points.min(0), points.max(0)
     pad = _MARGIN * float((high - low).max())
     x0, y0 = np.floor(low - pad).astype(int).tolist()
     x1, y1 = np.ceil(high + pad).astype(int).tolist()
-    return PixelBox(x0, y0, x1, y1).clipped_to(photo.picture.size_wh)
+    return PixelBox(x0, y0, x1, y1).clipped_to(picture.size_wh)
 
 
-def _view(photo: _Photo) -> SourceView:
-    box = _crop_box(photo)
+def _view(picture: Picture, face: Face, embedding: FloatArray) -> SourceView:
+    box = _crop_box(picture, face)
     scale = min(1.0, _MAX_SIDE_PX / max(box.size_wh))
     w, h = (max(1, round(side * scale)) for side in box.size_wh)
-    points = (photo.landmarks - np.array([box.x0, box.y0, 0], np.float32)) * np.float32(scale)
+    points = (_landmarks(face) - np.array([box.x0, box.y0, 0], np.float32)) * np.float32(scale)
     return SourceView(
-        crop=photo.picture.read(box, (w, h)),
+        crop=picture.read(box, (w, h)),
         landmarks=points.astype(np.float32),
-        normed_embedding=photo.embedding,
+        normed_embedding=embedding,
     )
 
 

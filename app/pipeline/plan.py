@@ -4,7 +4,7 @@ Every plan ends in a labelled output; nothing here, and no field of the spec, ca
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from app.core.errors import UnknownProcessorError, UsageError
+from app.core.errors import MediaError, UnknownProcessorError, UsageError
 from app.core.picture import Picture
 from app.core.types import Face, Frame, Identity, Notice, Window
 from app.faces.assign import Assigner
@@ -104,7 +104,7 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
     refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
     label = new_label()
     with (
-        open_target(spec.target, tools.limits) as target,
+        _opened(spec.target, tools.limits) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
         identity, notices = source_identity(spec.sources, tools)
@@ -116,6 +116,14 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
                 notices=lambda: (*notices, *target.notices, *sink.notices),
                 frames_total=target.info.frames_estimate,
             )
+
+
+@contextmanager
+def _opened(path: Path, limits: MediaLimits) -> Iterator[Target]:
+    with ExitStack() as stack:
+        with role_told("the target"):
+            target = stack.enter_context(open_target(path, limits))
+        yield target
 
 
 def checked_steps(
@@ -148,10 +156,32 @@ def source_identity(photos: tuple[Path, ...], tools: Tools) -> tuple[Identity, t
         IntimateContentError: The gate refuses a photo.
         FaceError: A photo shows no face, or several.
     """
-    pictures = [read_still(photo, tools.limits).picture for photo in photos]
-    tools.gate.check([picture.thumbnail(LOOK_SIDE_PX)[0] for picture in pictures], "source")
     builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
-    return builder.build(pictures, label="source")
+    return builder.build(_gated_photos(photos, tools), label="source")
+
+
+def _gated_photos(photos: tuple[Path, ...], tools: Tools) -> Iterator[Picture]:
+    """One photo after the other: large ones need not lie in memory together."""
+    watch = GateWatch(tools.gate, "source")
+    for number, photo in enumerate(photos, start=1):
+        with role_told(f"photo {number} of the source"):
+            picture = read_still(photo, tools.limits).picture
+        watch.add(picture.thumbnail(LOOK_SIDE_PX)[0])
+        yield picture
+    watch.finish()
+
+
+@contextmanager
+def role_told(role: str) -> Iterator[None]:
+    """Say which of a job's files an error is about; a path would say too much.
+
+    Raises:
+        MediaError: The same, with the file's role before its message.
+    """
+    try:
+        yield
+    except MediaError as error:
+        raise type(error)(f"{role}: {error.message}") from error
 
 
 def _stages(

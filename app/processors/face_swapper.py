@@ -18,7 +18,7 @@ from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import build_face_model
 from app.processors.mesh.swap import SwapChoices, TargetFace, swap_face
 
-_MAX_ATLASES = 32
+MAX_ATLASES = 32
 """Identities kept ready; an atlas takes at most 7 MB and a fifth of a second to make."""
 
 
@@ -55,7 +55,10 @@ class Options(ProcessorOptions):
 
 
 class MeshSwapper:
-    """Draws each identity's texture on the target's mesh; see `app/processors/mesh`."""
+    """Draws each identity's texture on the target's mesh; see `app/processors/mesh`.
+
+    It keeps the textures it has made, so one swapper serves one thread.
+    """
 
     def __init__(self, options: Options) -> None:
         self._model = build_face_model(load_topology())
@@ -91,11 +94,16 @@ class MeshSwapper:
             identities=batch.identities,
         )
 
+    @property
+    def known_identities(self) -> tuple[IdentityId, ...]:
+        """Identities whose atlas is ready, the one that will go first in front."""
+        return tuple(self._atlases)
+
     def _atlas(self, identity: Identity) -> Atlas:
         """The identity's atlas, made once; the one that has not been used for longest makes room."""
         if identity.id not in self._atlases:
             self._atlases[identity.id] = build_atlas(identity, self._model)
-            if len(self._atlases) > _MAX_ATLASES:
+            if len(self._atlases) > MAX_ATLASES:
                 self._atlases.popitem(last=False)
         self._atlases.move_to_end(identity.id)
         return self._atlases[identity.id]

@@ -97,15 +97,15 @@ def _without_mouth(rgb: FloatArray, model: FaceModel) -> FloatArray:
 
 def _traits(rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel) -> NDArray[np.uint8]:
     usable = resized(ramp(seen, _USABLE), (REGION_SIDE_PX, REGION_SIDE_PX))
-    plain = model.painted.skin * likely_skin(rgb, model, _SKIN)
-    traits = [usable, plain, _skin_colored(rgb, model), model.painted.hair_zone]
+    plain = model.painted.skin * likely_skin(rgb, seen, model, _SKIN)
+    traits = [usable, plain, _skin_colored(rgb, seen, model), model.painted.hair_zone]
     return np.asarray(np.rint(np.dstack(traits) * 255), dtype=np.uint8)
 
 
-def _skin_colored(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
+def _skin_colored(rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel) -> FloatArray:
     """All but dark hair, and brows and lips where they differ from skin."""
     size_wh = (REGION_SIDE_PX, REGION_SIDE_PX)
-    strict = likely_skin(rgb, model, _SKIN_COLOR)
+    strict = likely_skin(rgb, seen, model, _SKIN_COLOR)
     contours = (regions.LEFT_BROW, regions.RIGHT_BROW, regions.LIPS_OUTER)
     features = filled(contours, texture_points(model.uv, REGION_SIDE_PX), size_wh)
     features = blurred(dilated(features, 3), 1.5)

@@ -40,7 +40,11 @@ _EDGE_BLUR = 3.0
 _DARKEST_LIGHT = 0.004
 _MAX_GAIN, _MAX_SHADING = 6.0, 4.0
 _COOLING = 0.15
-"""Share by which blue must gain over red until features are wholly spared."""
+"""Share by which blue must gain over red until features are spared."""
+
+_SPARED = 0.65
+"""Wholly spared, the lips of a dark face turn orange; not spared, purple."""
+
 
 _CONTRAST = (0.9, 1.2)
 _HIGHLIGHTS = (0.9, 1.2)
@@ -195,11 +199,11 @@ def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
     """Keep what is no skin from turning blue.
 
     Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the
-    brown, would come out blue and purple; they get one factor for all channels instead. A gain that warms
-    is left alone: it may be a lamp.
+    brown, would come out blue and purple; they get more nearly one factor for all channels instead. A gain
+    that warms is left alone: it may be a lamp.
     """
     cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / np.float32(_COOLING), 0, 1)
-    share = (cooling * (1 - colored))[..., None]
+    share = np.float32(_SPARED) * (cooling * (1 - colored))[..., None]
     even = np.asarray(cv2.transform(gain, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
     return np.asarray(gain + (even - gain) * share, dtype=np.float32)
 

@@ -82,15 +82,18 @@ def sampled_layer(view: SourceView, model: FaceModel, ids: IntArray) -> Layer:
     place = dense_map(grown(ids), triangle_maps(here, points[:, :2], model.triangles))
     rgb = sampled(crop, place, cv2.INTER_CUBIC)
     squarely = point_map(ids, here, _squareness(points, model), model.triangles)
-    believed = _without_holes(squarely * _uncovered(rgb, model))
+    believed = _without_holes(squarely * _uncovered(rgb, squarely, model))
     believed = believed * (_is_inside(place, crop) & (ids >= 0))
     return Layer(rgb.astype(np.float32), blurred(believed, side / 60))
 
 
-def likely_skin(rgb: NDArray[np.uint8], model: FaceModel, strictness: Strictness) -> FloatArray:
-    """Likelihood of skin over a texture, `(256, 256)` float32."""
-    small = resized(rgb, (REGION_SIDE_PX, REGION_SIDE_PX))
-    return skin_likelihood(small, model.painted.seeds, strictness)
+def likely_skin(
+    rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel, strictness: Strictness
+) -> FloatArray:
+    """Likelihood of skin over a texture, `(256, 256)` float32; learned where skin was well seen."""
+    size_wh = (REGION_SIDE_PX, REGION_SIDE_PX)
+    seeds = model.painted.seeds & (resized(seen, size_wh) > 0.5)
+    return skin_likelihood(resized(rgb, size_wh), seeds, strictness)
 
 
 def _at_texture_scale(
@@ -125,9 +128,9 @@ def _is_inside(place: FloatArray, crop: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return np.asarray(((place >= 0) & (place <= high)).all(2), dtype=np.bool_)
 
 
-def _uncovered(rgb: NDArray[np.uint8], model: FaceModel) -> FloatArray:
+def _uncovered(rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel) -> FloatArray:
     """0 where something lies over the face, else 1; `(n, n)` float32."""
-    likely = np.maximum(likely_skin(rgb, model, _HAIR), _brows(model))
+    likely = np.maximum(likely_skin(rgb, seen, model, _HAIR), _brows(model))
     bare = ramp(blurred(eroded(likely, 13), 4), _BARE)
     one_sided = blurred((1 - eroded(likely, 5)) * eroded(likely[:, ::-1], 7), 2)
     painted = model.painted

@@ -157,4 +157,4 @@ def _soft_area(
     contour: tuple[int, ...], points: FloatArray, box: PixelBox, soft_px: float
 ) -> FloatArray:
     local = points[:, :2] - np.array([box.x0, box.y0], np.float32)
-    return blurred(filled((contour,), local, box.size_wh), soft_px)
+    return np.minimum(blurred(filled((contour,), local, box.size_wh), soft_px), np.float32(1))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from app.processors.mesh.filters import FloatArray, blurred
 
 _TOO_SHARP, _TOO_SOFT = 0.87, 1.1
+_BLUR_PX, _MAX_BLUR_PX = 0.75, 3.0
 _GRAIN_SHARE = 0.004
 """Radius of grain in face sizes: pores, not wrinkles."""
 
@@ -59,13 +60,15 @@ def _fineness(rgb: NDArray[np.uint8], where: NDArray[np.uint8]) -> float:
 
 
 def _blur_px(ratio: float) -> float:
-    """Radius that brings natural texture down by this ratio."""
-    return float(np.clip(0.55 * (1 / max(ratio, 1e-3) - 0.4), 0.4, 2.5))
+    """Radius that brings natural texture down by this ratio; grows from nothing, so that a video does not flip."""
+    return min(
+        _BLUR_PX * float(np.sqrt((_TOO_SHARP / max(ratio, 1e-3)) ** 2 - 1)) + 1e-3, _MAX_BLUR_PX
+    )
 
 
 def _grain(target: NDArray[np.uint8], skin: FloatArray, ratio: float, face_px: float) -> FloatArray:
     luma = np.asarray(cv2.cvtColor(target, cv2.COLOR_RGB2GRAY), dtype=np.float32)
     fine = luma - blurred(luma, float(np.clip(_GRAIN_SHARE * face_px, 0.8, 3.0)))
     fine *= np.clip(2 - np.abs(fine) / np.float32(_MAX_GRAIN), 0, 1)
-    missing = np.float32(np.sqrt(1 - 1 / ratio**2))
+    missing = np.float32(np.sqrt(1 - (_TOO_SOFT / ratio) ** 2))
     return fine * skin * missing
