@@ -77,9 +77,11 @@ def _tools(settings: Settings) -> "Tools":
 def _open_database(settings: Settings) -> Iterator["Database"]:
     from app.jobs.database import Database
     from app.jobs.folders import DataFolders
+    from app.jobs.library import storage_errors_told
 
     folders = DataFolders(settings.data_dir)
-    folders.create()
+    with storage_errors_told():
+        folders.create()
     with Database(folders.database) as database:
         yield database
 

@@ -7,17 +7,17 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column, Table
 
 from app import bootstrap
-from app.config import Settings
+from app.config import DeviceChoice, Settings
 from app.core.error_table import entry_for
 from app.core.errors import AppError, ConsentRequiredError, UsageError
 from app.core.types import Notice
@@ -25,7 +25,10 @@ from app.inference.progress import PullProgress
 from app.media.probe import probe as media_probe
 from app.pipeline.progress import Progress as JobProgress
 from app.pipeline.progress import RenderResult
-from app.pipeline.spec import FaceMap, OutputChoices, RenderSpec, Step
+from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
+from app.processors import discover
+from app.processors.base import told
+from app.runtime.stopping import stop_when_asked
 
 logger = logging.getLogger(__name__)
 
@@ -40,34 +43,8 @@ models_app = typer.Typer(help="List, install and check the models.", no_args_is_
 app.add_typer(models_app, name="models")
 
 
-class Consent(StrEnum):
-    """On what ground the faces may be used."""
-
-    SELF = "self"
-    PERMISSION = "permission"
-    FICTIONAL = "fictional"
-    PUBLIC_DOMAIN = "public-domain"
-
-
-class Device(StrEnum):
-    """Where the networks run; `auto` takes the best that works."""
-
-    AUTO = "auto"
-    CUDA = "cuda"
-    CPU = "cpu"
-
-
-class Preset(StrEnum):
-    """How fast the video encoder works; slower files are smaller."""
-
-    ULTRAFAST = "ultrafast"
-    VERYFAST = "veryfast"
-    MEDIUM = "medium"
-    SLOW = "slow"
-
-
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-DeviceOption = Annotated[Device | None, typer.Option(help="Where the networks run.")]
+DeviceOption = Annotated[DeviceChoice | None, typer.Option(help="Where the networks run.")]
 
 _CONSENT_HELP = (
     "say on what ground you may use these faces: --consent self (it is you), permission (everyone "
@@ -109,19 +86,22 @@ def swap(
     target: Annotated[Path, typer.Option("-t", "--target", help="Picture or video to change.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to make.")],
     consent: Annotated[
-        Consent | None, typer.Option(help="On what ground the faces may be used.")
+        ConsentBasis | None, typer.Option(help="On what ground the faces may be used.")
     ] = None,
     processors: Annotated[
         str, typer.Option(help="Processor ids, comma-separated.")
     ] = "face_swapper",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="An option, as processor.option=value.")
+        list[str] | None,
+        typer.Option(
+            "--set", help="processor.option=value; `python -m app processors` lists them."
+        ),
     ] = None,
     person: Annotated[
         int | None, typer.Option(min=0, help="Only this person, counted from 0, left to right.")
     ] = None,
     quality: Annotated[int, typer.Option(min=0, max=100, help="Quality of the output.")] = 80,
-    preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = Preset.VERYFAST,
+    preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = "veryfast",
     device: DeviceOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -133,15 +113,35 @@ def swap(
             sources=tuple(source),
             target=target,
             output=output,
-            consent=consent.value,
+            consent=consent,
             steps=parse_steps(processors, set_ or []),
             face_map=FaceMap(person=person),
-            encoding=OutputChoices(quality=quality, preset=preset.value),
+            encoding=OutputChoices(quality=quality, preset=preset),
         )
         workbench = bootstrap.workbench(_settings(device=device))
-        with _shown_progress(quiet=as_json) as on_progress:
-            result = workbench.render(spec, on_progress=on_progress)
+        with stop_when_asked() as should_stop, _shown_progress(quiet=as_json) as on_progress:
+            result = workbench.render(spec, on_progress=on_progress, should_stop=should_stop)
         _show_result(result, as_json=as_json)
+
+
+@app.command()
+def processors(as_json: JsonFlag = False) -> None:
+    """Show what can be done to a face, and the options of each step."""
+    with _reported(as_json=as_json):
+        found = [(spec, spec.options.model_json_schema()) for spec in discover().values()]
+        if as_json:
+            _print_json([{"id": s.id, "title": s.title, "options": schema} for s, schema in found])
+            return
+        for spec, schema in found:
+            typer.echo(f"{spec.id}: {spec.title}")
+            for name, option in schema.get("properties", {}).items():
+                values = option.get("enum") or [
+                    option[bound] for bound in ("minimum", "maximum") if bound in option
+                ]
+                allowed = f" ({' to '.join(map(str, values))})" if "minimum" in option else ""
+                allowed = f" ({', '.join(map(str, values))})" if "enum" in option else allowed
+                typer.echo(f"  --set {spec.id}.{name}={option.get('default')}{allowed}")
+                typer.echo(f"        {option.get('description', '')}")
 
 
 @app.command()
@@ -181,12 +181,12 @@ def list_models(as_json: JsonFlag = False) -> None:
             _print_json([status.to_json() for status in statuses])
             return
         first = Column("model", no_wrap=True, min_width=24)
-        table = Table(first, "task", "MB", "licence", "commercial", "state", box=None)
+        terms = Column("license", no_wrap=True, min_width=12)
+        table = Table(first, "MB", terms, "commercial use", "state", box=None)
         for status in statuses:
             spec = status.spec
             table.add_row(
                 spec.id,
-                spec.task,
                 f"{spec.bytes / 1e6:.1f}",
                 spec.license.spdx,
                 spec.license.commercial,
@@ -197,13 +197,13 @@ def list_models(as_json: JsonFlag = False) -> None:
 
 @models_app.command()
 def pull(
-    names: Annotated[list[str], typer.Argument(help="Model ids, or a bundle: embedded.")],
+    names: Annotated[list[str] | None, typer.Argument(help="Model ids or a bundle.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Install models; does nothing, and needs no network, when they are there."""
     with _reported(as_json=as_json):
         settings = _settings()
-        ids = bootstrap.manifest(settings).resolve(names)
+        ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
         with _shown_pull(quiet=as_json) as on_progress:
             bootstrap.installer(settings).pull(ids, on_progress)
         if as_json:
@@ -235,9 +235,8 @@ def doctor(as_json: JsonFlag = False) -> None:
             _print_json(report.to_json())
         else:
             for finding in report.findings:
-                typer.echo(
-                    f"{'ok  ' if finding.is_fine else 'TODO'}  {finding.subject}: {finding.text}"
-                )
+                mark = "ok  " if finding.is_fine else "TODO" if finding.is_needed else "note"
+                typer.echo(f"{mark}  {finding.subject}: {finding.text}")
         if not report.is_fine:
             raise typer.Exit(5)
 
@@ -270,12 +269,20 @@ def parse_steps(processors: str, assignments: list[str]) -> tuple[Step, ...]:
 
 def main() -> None:
     """Entry point."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     app()
 
 
 def _settings(**given: object) -> Settings:
-    return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    try:
+        settings = Settings(
+            **{name: value for name, value in given.items() if value is not None}  # type: ignore[arg-type]
+        )
+    except ValidationError as error:
+        raise UsageError(told(error.errors(), before=("settings",))) from error
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
+    )
+    return settings
 
 
 @contextmanager
@@ -329,7 +336,11 @@ def _show_result(result: RenderResult, *, as_json: bool) -> None:
             }
         )
         return
-    typer.echo(f"swapped {result.frames_swapped} of {result.frames} frames: {result.output}")
+    left = result.frames - result.frames_swapped
+    without = f", {left} without a face to change" if left else ""
+    typer.echo(
+        f"swapped {result.frames_swapped} of {result.frames} frames{without}: {result.output}"
+    )
 
 
 def _notice_json(notice: Notice) -> dict[str, str]:
@@ -344,7 +355,10 @@ def _shown_progress(*, quiet: bool) -> Iterator[Callable[[JobProgress], None]]:
         BarColumn(),
         TextColumn("{task.fields[frames]}  {task.fields[speed]}  {task.fields[left]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, disable=quiet or not console.is_terminal, transient=True
+    ) as bar:
         task = bar.add_task("preparing", total=None, frames="", speed="", left="")
 
         def show(progress: JobProgress) -> None:
@@ -366,7 +380,8 @@ def _shown_progress(*, quiet: bool) -> Iterator[Callable[[JobProgress], None]]:
 @contextmanager
 def _shown_pull(*, quiet: bool) -> Iterator[Callable[[PullProgress], None]]:
     """A bar for each thing that is fetched or converted, on standard error."""
-    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         tasks: dict[str, TaskID] = {}
 
         def show(step: PullProgress) -> None:

@@ -1,12 +1,14 @@
 """What the operator sets: read once from the environment, in `bootstrap`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
+DeviceChoice = Literal["auto", "cuda", "cpu"]
+_OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Settings(BaseSettings):
@@ -23,15 +25,44 @@ class Settings(BaseSettings):
     )
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8080, ge=1, le=65535, description="port to listen on")
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="host names to answer to, comma-separated; * is any; this machine's own without it",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="warning", description="what goes to the log"
+    )
     max_upload_bytes: int = Field(default=4 << 30, gt=0, description="largest upload")
     max_queued_jobs: int = Field(default=100, gt=0, description="jobs that may wait")
     max_still_pixels: int = Field(default=100_000_000, gt=0, description="pixels of a still")
     max_side_px: int = Field(default=8192, gt=0, description="longest side of a picture or video")
     max_duration_s: float = Field(default=36_000, gt=0, description="longest video")
-    device: Literal["auto", "cuda", "cpu"] = Field(default="auto", description="where networks run")
+    device: DeviceChoice = Field(default="auto", description="where networks run")
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is one a core"
     )
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return (
+            tuple(filter(None, value.replace(" ", "").split(",")))
+            if isinstance(value, str)
+            else value
+        )
+
+    @property
+    def answered_hosts(self) -> tuple[str, ...]:
+        """Host names that the server answers to, in lower case; empty is any.
+
+        A foreign page whose name suddenly points to this machine (DNS rebinding) could otherwise use the API.
+        Whoever listens beyond loopback is reached by names that nobody here can know, unless they are listed.
+        """
+        if "*" in self.allowed_hosts:
+            return ()
+        if self.allowed_hosts:
+            return tuple(name.lower() for name in self.allowed_hosts)
+        return _OWN_NAMES if self.host in _OWN_NAMES or self.host == "::1" else ()
 
     @property
     def models_path(self) -> Path:

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic import ValidationError
-
 from app.core.errors import (
     ConsentRequiredError,
     EngineNotRunningError,
     JobNotFinishedError,
     MissingModelError,
-    UnknownProcessorError,
     UsageError,
 )
 from app.inference.spec import License, ModelId, ModelSpec
@@ -36,7 +33,7 @@ from app.jobs.library import MediaItem, MediaLibrary, Upload, storage_errors_tol
 from app.jobs.names import NamedFile, media_type, result_suffix, suffix_for, swapped_name
 from app.jobs.store import JobStore
 from app.pipeline.spec import ConsentBasis, RenderSpec, Step
-from app.processors.base import ProcessorSpec
+from app.processors.base import ProcessorSpec, checked_options
 
 _CHUNK_BYTES = 1 << 20
 _MAX_KEY_LENGTH = 200
@@ -147,7 +144,12 @@ class Studio:
     def readiness(self) -> Readiness:
         """Whether a job handed in now would run, and if not, why."""
         engines = self._parts.engines.all()
-        problems = [engine.problem for engine in engines if engine.is_alive and engine.problem]
+        problems = [
+            engine.problem
+            for engine in engines
+            # What a living engine says of itself, or its supervisor of one that has ended.
+            if engine.problem and (engine.is_alive or engine.state in ("starting", "stopped"))
+        ]
         if not any(engine.is_alive for engine in engines):
             problems.append(EngineNotRunningError.code)
         if any(s.bundle == "embedded" and not self._is_installed(s) for s in self._parts.models):
@@ -375,20 +377,5 @@ class Studio:
         )
 
     def _checked(self, step: Step) -> Step:
-        spec = self._parts.processors.get(step.processor)
-        if spec is None:
-            known = ", ".join(sorted(self._parts.processors))
-            raise UnknownProcessorError(f"processor {step.processor!r}: unknown; there are {known}")
-        try:
-            options = spec.options.model_validate(step.options)
-        except ValidationError as error:
-            raise UsageError(f"{step.processor}: {told(error)}") from error
+        options = checked_options(self._parts.processors, step.processor, step.options)
         return Step(processor=step.processor, options=options.model_dump(mode="json"))
-
-
-def told(error: ValidationError) -> str:
-    """What pydantic found, in one line, without repeating the values."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in found['loc']) or 'value'}: {found['msg']}"
-        for found in error.errors()
-    )

@@ -27,7 +27,12 @@ def serve_page(settings: Settings) -> None:
     listening = _listen(settings.host, settings.port)
     # The server raises the signal that ended it once more; unhandled, it would end us before the engine is told.
     with stop_when_asked(), bootstrap.studio(settings) as studio:
-        app = create_app(studio, ApiOptions(max_upload_bytes=settings.max_upload_bytes))
+        app = create_app(
+            studio,
+            ApiOptions(
+                max_upload_bytes=settings.max_upload_bytes, allowed_hosts=settings.answered_hosts
+            ),
+        )
         mount_page(app, studio)
         config = uvicorn.Config(
             app,

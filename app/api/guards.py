@@ -119,7 +119,7 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, its body watched."""
-        if scope["type"] != "http" or not scope["path"].startswith(API_PREFIX):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         limit = self._limit(scope["path"])

@@ -16,6 +16,7 @@ from app.core.errors import (
     RequestTooLargeError,
     UsageError,
 )
+from app.processors.base import told
 
 _RETRY_AFTER_S = "10"
 _CODES_BY_STATUS = {404: NotFoundError.code, 413: RequestTooLargeError.code}
@@ -52,8 +53,7 @@ def problem_of_validation(scope: Scope, error: RequestValidationError) -> JSONRe
     found = error.errors()
     if any("consent" in one["loc"] for one in found):
         return problem(scope, ConsentRequiredError.code)
-    text = "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in found)
-    return problem(scope, UsageError.code, text)
+    return problem(scope, UsageError.code, told(found))
 
 
 def install_problem_handlers(app: FastAPI) -> None:

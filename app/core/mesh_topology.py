@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-N_POINTS = 468
+MESH_POINTS = 468
 """Points of the mesh. Landmarks have ten more behind them: five of the left iris, five of the right."""
 
 LIPS_REFINED = (

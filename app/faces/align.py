@@ -15,7 +15,7 @@ import numpy as np
 
 from app.core.errors import DegenerateKpsError
 from app.core.geometry import TEMPLATES_112, invert_affine, similarity, transform_points
-from app.core.mesh_topology import N_POINTS
+from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import (
     CropSpec,
@@ -92,7 +92,7 @@ def native_box(landmarks: FloatArray, spec: CropSpec) -> PixelBox:
     Returns:
         A square with even corner; its side is a multiple of `spec.size_px`. It may reach beyond the picture.
     """
-    points = landmarks[:N_POINTS, :2]
+    points = landmarks[:MESH_POINTS, :2]
     low, high = points.min(0), points.max(0)
     wanted = float((high - low).max()) * (1 + 2 * spec.margin)
     side = max(1, int(np.ceil(wanted / spec.size_px))) * spec.size_px

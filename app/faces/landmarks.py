@@ -13,6 +13,7 @@ from app.core.geometry import FloatArray, invert_affine, roll_rad, transform_poi
 from app.core.mesh_topology import (
     LEFT_EYE_REFINED,
     LIPS_REFINED,
+    MESH_POINTS,
     RIGHT_EYE_REFINED,
 )
 from app.core.picture import Picture
@@ -25,7 +26,6 @@ CROP_PX = 192
 
 _SIDE_PER_FACE = 1.5
 _BATCH = 16
-_MESH_POINTS = 468
 _EYE_CORNERS = (33, 263)
 # The five key points as groups of mesh points: an eye's middle does not move with the gaze as an iris does.
 _KPS_GROUPS = (
@@ -108,7 +108,7 @@ class FaceLandmarker:
 
     def measure(self, crops: RgbImage, regions: Sequence[CropRegion]) -> Located:
         """Measure crops that `cut` made of these regions."""
-        landmarks = np.empty((len(crops), _MESH_POINTS + 10, 3), np.float32)
+        landmarks = np.empty((len(crops), MESH_POINTS + 10, 3), np.float32)
         presence = np.empty(len(crops), np.float32)
         for start in range(0, len(crops), _BATCH):
             part = slice(start, start + _BATCH)
@@ -155,7 +155,7 @@ def region_from_landmarks(landmarks: FloatArray) -> CropRegion:
     roll = roll_rad(landmarks[_EYE_CORNERS[0]], landmarks[_EYE_CORNERS[1]])
     cosine, sine = np.cos(roll), np.sin(roll)
     level = np.array([[cosine, sine], [-sine, cosine]], np.float32)
-    points = landmarks[:_MESH_POINTS, :2] @ level.T
+    points = landmarks[:MESH_POINTS, :2] @ level.T
     low, high = points.min(0), points.max(0)
     x, y = ((low + high) / 2 @ level).tolist()
     side = _SIDE_PER_FACE * max(float((high - low).max()), 1.0)
@@ -170,7 +170,7 @@ def kps_from_landmarks(landmarks: FloatArray) -> FloatArray:
 
 def bbox_from_landmarks(landmarks: FloatArray) -> FloatArray:
     """The box around measured faces, `(..., 478, 3)` to `(..., 4)`."""
-    points = landmarks[..., :_MESH_POINTS, :2]
+    points = landmarks[..., :MESH_POINTS, :2]
     return np.concatenate([points.min(-2), points.max(-2)], axis=-1)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from app.core.errors import AmbiguousSourceError, NoFaceInSourceError
 from app.core.geometry import FloatArray
+from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import Face, Identity, IdentityId, Notice, SourceView
 from app.faces.detector import FaceDetector
@@ -23,7 +24,6 @@ _MAX_SIDE_PX = 1024
 _SMALL_PX = 80
 _TURNED_DEG = 25.0
 _LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
-_MESH_POINTS = 468
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +147,7 @@ def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
 def usefulness(picture: Picture, face: Face) -> float:
     """How much a photo tells of a measured face: whole, frontal, large and sharp ones most; 0 to 1."""
     landmarks = _landmarks(face)
-    points = landmarks[:_MESH_POINTS, :2]
+    points = landmarks[:MESH_POINTS, :2]
     whole = float(((points >= 0) & (points < picture.size_wh)).all(1).mean())
     frontal = float(np.cos(np.deg2rad(yaw_deg(landmarks))))
     size = min(1.0, face_size_px(landmarks) / 256)
@@ -184,7 +184,7 @@ def _warnings(number: int, face: Face) -> list[Notice]:
 
 
 def _crop_box(picture: Picture, face: Face) -> PixelBox:
-    points = _landmarks(face)[:_MESH_POINTS, :2]
+    points = _landmarks(face)[:MESH_POINTS, :2]
     low, high = points.min(0), points.max(0)
     pad = _MARGIN * float((high - low).max())
     x0, y0 = np.floor(low - pad).astype(int).tolist()

@@ -197,8 +197,9 @@ def read_installed(spec: ModelSpec, models_dir: Path) -> bytes:
     try:
         content = (models_dir / spec.file).read_bytes()
     except FileNotFoundError as error:
+        wanted = spec.bundle if spec.bundle == "embedded" else spec.id
         raise MissingModelError(
-            f"{spec.id} is not installed; run `python -m app models pull {spec.id}`"
+            f"{spec.id} is not installed; run `python -m app models pull {wanted}`"
         ) from error
     check_bytes(
         spec.file,

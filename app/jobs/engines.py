@@ -43,16 +43,28 @@ class EngineRegister:
             )
 
     def supervised(
-        self, name: str, *, state: str, last_exit: int | None = None, restarts: int = 0
+        self,
+        name: str,
+        *,
+        state: str,
+        last_exit: int | None = None,
+        restarts: int = 0,
+        problem: str | None = None,
     ) -> None:
         """The supervisor says that a process is `starting` or has `stopped`; it has yet to be heard of."""
         with self._database.write() as db:
             db.execute(
-                "INSERT INTO engines (name, state, last_exit, restarts)"
-                " VALUES (:name, :state, :last_exit, :restarts)"
+                "INSERT INTO engines (name, state, last_exit, restarts, problem)"
+                " VALUES (:name, :state, :last_exit, :restarts, :problem)"
                 " ON CONFLICT (name) DO UPDATE SET state = :state, last_exit = :last_exit,"
-                " restarts = :restarts, pid = NULL, seen_boot = NULL, seen_at = NULL, problem = NULL",
-                {"name": name, "state": state, "last_exit": last_exit, "restarts": restarts},
+                " restarts = :restarts, pid = NULL, seen_boot = NULL, seen_at = NULL, problem = :problem",
+                {
+                    "name": name,
+                    "state": state,
+                    "last_exit": last_exit,
+                    "restarts": restarts,
+                    "problem": problem,
+                },
             )
 
     def all(self) -> tuple[EngineStatus, ...]:

@@ -10,9 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from app.core.errors import MediaError, UnknownProcessorError, UsageError
+from app.core.errors import MediaError
 from app.core.picture import Picture
 from app.core.types import Face, Frame, Identity, Notice, Window
 from app.faces.assign import Assigner
@@ -21,6 +19,7 @@ from app.faces.landmarks import FaceLandmarker
 from app.faces.people import IdentityBuilder
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
+from app.faces.turning import TurningDetector
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
 from app.media.still import read_still
@@ -28,7 +27,7 @@ from app.pipeline.output import labelled_output, new_label, refuse_overwriting_i
 from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import Stage, assigned, into_windows, processed, tracked, watched
 from app.pipeline.target import Sink, Target, open_target
-from app.processors.base import ProcessorSpec
+from app.processors.base import ProcessorSpec, checked_options
 from app.safety.gate import LOOK_SIDE_PX, ContentGate, GateWatch
 
 
@@ -55,7 +54,7 @@ class Tools:
             processors=processors,
             limits=limits,
             detector=FaceDetector(zoo),
-            still_detector=FaceDetector(zoo, sides_px=STILL_SIDES_PX),
+            still_detector=TurningDetector(zoo, sides_px=STILL_SIDES_PX),
             landmarker=FaceLandmarker(zoo),
             recognizer=FaceRecognizer(zoo),
             gate=ContentGate(zoo),
@@ -136,15 +135,7 @@ def checked_steps(
         UsageError: An option is unknown or out of range.
     """
     for step in steps:
-        known = processors.get(step.processor)
-        if known is None:
-            raise UnknownProcessorError(
-                f"no processor is called {step.processor!r}; there are: {', '.join(sorted(processors))}"
-            )
-        try:
-            known.options.model_validate(step.options)
-        except ValidationError as error:
-            raise UsageError(_first_complaint(step.processor, error)) from error
+        checked_options(processors, step.processor, step.options)
     return tuple(sorted(steps, key=lambda step: processors[step.processor].order))
 
 
@@ -192,7 +183,7 @@ def _stages(
     work = []
     for step in steps:
         known = tools.processors[step.processor]
-        options = known.options.model_validate(step.options)
+        options = checked_options(tools.processors, step.processor, step.options)
         work.append(processed(known.build(options, tools.zoo), known.crop))
     assigner = Assigner(spec.face_map.person, identity)
     return (
@@ -215,9 +206,3 @@ def chained(*stages: Stage) -> Stage:
         return windows
 
     return stage
-
-
-def _first_complaint(processor: str, error: ValidationError) -> str:
-    complaint = error.errors()[0]
-    name = ".".join([processor, *(str(part) for part in complaint["loc"])])
-    return f"{name}: {complaint['msg']}"

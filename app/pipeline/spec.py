@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Preset = Literal["ultrafast", "veryfast", "medium", "slow"]
 ConsentBasis = Literal["self", "permission", "fictional", "public-domain"]
 
 
@@ -39,9 +40,7 @@ class OutputChoices(_Asked):
     """
 
     quality: int = Field(default=80, ge=0, le=100, title="Quality")
-    preset: Literal["ultrafast", "veryfast", "medium", "slow"] = Field(
-        default="veryfast", title="Encoder speed"
-    )
+    preset: Preset = Field(default="veryfast", title="Encoder speed")
 
 
 class RenderSpec(_Asked):

@@ -1,11 +1,12 @@
 """What a processor is: one file with an options class, a class that works, and a `PROCESSOR`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from app.core.errors import UnknownProcessorError, UsageError
 from app.core.types import CropSpec, FaceBatch
 from app.inference.spec import ModelZoo
 
@@ -41,7 +42,7 @@ class ProcessorSpec:
 
     Attributes:
         order: Steps run from low to high, whatever order somebody ticked them in.
-        crop: The crop it wants, or `None` for one that works on whole pictures.
+        crop: The crop it wants.
         options: Its options class.
         build: Makes it from validated options and the models.
     """
@@ -52,3 +53,39 @@ class ProcessorSpec:
     crop: CropSpec
     options: type[ProcessorOptions]
     build: Callable[[Any, ModelZoo], FaceProcessor]
+
+
+def checked_options(
+    processors: Mapping[str, ProcessorSpec], name: str, raw: Mapping[str, Any]
+) -> ProcessorOptions:
+    """Validate what somebody chose for a processor, by the processor's own class.
+
+    Args:
+        processors: By id.
+        name: The wanted one.
+        raw: Option names and values; numbers and truths may come as text.
+
+    Raises:
+        UnknownProcessorError: No processor has this id.
+        UsageError: An option is unknown or out of range.
+    """
+    spec = processors.get(name)
+    if spec is None:
+        known = ", ".join(sorted(processors))
+        raise UnknownProcessorError(f"no processor is called {name!r}; there are: {known}")
+    try:
+        return spec.options.model_validate(raw)
+    except ValidationError as error:
+        raise UsageError(told(error.errors(), before=(name,))) from error
+
+
+def told(found: Sequence[Mapping[str, Any]], *, before: Sequence[str] = ()) -> str:
+    """What pydantic found wrong, in one line; values are not repeated, they may be private.
+
+    Args:
+        found: The `errors()` of a validation error.
+        before: What the names belong to.
+    """
+    return "; ".join(
+        f"{'.'.join([*before, *map(str, one['loc'])]) or 'value'}: {one['msg']}" for one in found
+    )

@@ -21,11 +21,13 @@ class Finding:
 
     Attributes:
         text: What was found; when it is not fine, what to do.
+        is_needed: Nothing works without it.
     """
 
     subject: str
     is_fine: bool
     text: str
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Diagnosis:
     @property
     def is_fine(self) -> bool:
         """True when nothing keeps a swap from working."""
-        return all(finding.is_fine for finding in self.findings)
+        return all(finding.is_fine for finding in self.findings if finding.is_needed)
 
     def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
@@ -89,7 +91,5 @@ def _disk(data_dir: Path) -> Finding:
     free = shutil.disk_usage(existing).free
     text = f"{free / 1e9:.1f} GB free for data"
     if free < _ENOUGH_DISK_BYTES:
-        return Finding(
-            "disk", False, f"{text}; make room, or set FACEDOCK_DATA_DIR to a larger disk"
-        )
-    return Finding("disk", True, text)
+        text += "; make room, or set FACEDOCK_DATA_DIR to a larger disk"
+    return Finding("disk", free >= _ENOUGH_DISK_BYTES, text, is_needed=False)

@@ -18,6 +18,7 @@ from app.core.error_table import without_paths
 from app.core.errors import (
     AppError,
     Cancelled,
+    DeviceError,
     GateUnavailableError,
     LeaseLostError,
     PolicyError,
@@ -202,6 +203,11 @@ def _run_claimed(parts: EngineParts, heart: _Heart, claim: Claim) -> None:
         _settle(parts, claim, heart)
     except LeaseLostError:
         logger.warning("job %s: another engine has it", job.id)
+    except DeviceError:
+        # What the device holds of this process stays broken. The next process gets the job when its lease runs out,
+        # and the attempts are counted, so a job that breaks every device ends too.
+        logger.error("job %s: the device is lost, this engine ends", job.id)
+        raise
     except AppError:
         # Nothing can be written down; the lease runs out and the job is tried again.
         logger.exception("job %s: its end could not be kept", job.id)
@@ -222,11 +228,22 @@ def _settle(parts: EngineParts, claim: Claim, heart: _Heart) -> None:
     except LeaseLostError:
         raise
     except AppError as error:
+        if (lost := lost_device(error)) is not None:
+            raise lost from error
         logger.info("job %s: %s", job.id, error.code)
         store.stop(claim, _state_of(error), _failure_of(error))
     except Exception as error:
         logger.exception("job %s failed unexpectedly", job.id)
         store.stop(claim, JobState.FAILED, _failure_of(error))
+
+
+def lost_device(error: BaseException | None) -> DeviceError | None:
+    """The failure of the device itself behind an error; running out of its memory, or its absence, is none."""
+    while error is not None:
+        if type(error) is DeviceError:
+            return error
+        error = error.__cause__
+    return None
 
 
 def _settle_canceled(store: JobStore, claim: Claim, heart: _Heart) -> None:

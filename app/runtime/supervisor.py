@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from app.core.errors import AppError
+from app.core.error_table import entry_of
+from app.core.errors import AppError, DeviceError
 from app.jobs.engines import EngineRegister
 
 logger = logging.getLogger(__name__)
 
+_DEVICE_EXIT = entry_of(DeviceError.code).exit_code
 ENGINE_COMMAND = (sys.executable, "-m", "app", "engine")
 
 
@@ -124,7 +126,11 @@ class Supervisor:
     def _tell(self, state: str, last_exit: int | None, restarts: int) -> None:
         try:
             self._register.supervised(
-                self._options.engine_name, state=state, last_exit=last_exit, restarts=restarts
+                self._options.engine_name,
+                state=state,
+                last_exit=last_exit,
+                restarts=restarts,
+                problem=DeviceError.code if last_exit == _DEVICE_EXIT else None,
             )
         except AppError as error:
             logger.warning("the engine's state could not be kept: %s", error.code)

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from app.core.errors import AppError, UsageError
 from app.jobs.job import Job, JobRequest, MediaId
 from app.pipeline.spec import FaceMap, OutputChoices, Step
+from app.processors.base import told
 from app.service import ProcessorInfo
 from app.ui.controls import OptionControls
 
@@ -93,7 +94,7 @@ class StartForm:
                 encoding=OutputChoices(**self.encoding.read(encoding)),
             )
         except ValidationError as error:
-            raise UsageError(_complaint(error)) from error
+            raise UsageError(told(error.errors())) from error
 
     def _steps(self, values: Sequence[Any]) -> tuple[Step, ...]:
         steps, position = [], 0
@@ -127,9 +128,3 @@ def _person(whom: str | None, number: float | None) -> int | None:
     if whom != ONE_PERSON:
         return None
     return 0 if number is None else int(number) - 1
-
-
-def _complaint(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}"

@@ -108,8 +108,8 @@ def test_a_body_of_unknown_length_is_cut_at_the_limit(volume: Volume) -> None:
     assert ask_endlessly(app, "/api/v1/jobs", b"x" * 4000) == (413, 12_000)
 
 
-def test_other_routes_of_the_app_keep_their_own_limits(volume: Volume) -> None:
-    app: FastAPI = create_app(volume.studio, ApiOptions(max_body_bytes=10))
+def test_the_pages_own_routes_have_the_limit_too(volume: Volume) -> None:
+    app: FastAPI = create_app(volume.studio, ApiOptions(max_body_bytes=200))
 
     @app.post("/own")
     def own(body: dict[str, str]) -> dict[str, str]:
@@ -117,3 +117,4 @@ def test_other_routes_of_the_app_keep_their_own_limits(volume: Volume) -> None:
 
     body = {"text": "x" * 100}
     assert TestClient(app).post("/own", json=body).json() == body
+    assert TestClient(app).post("/own", json={"text": "x" * 300}).status_code == 413

@@ -1,11 +1,14 @@
 """The command line is a contract: names, JSON and exit codes that other programs build on."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -199,3 +202,61 @@ def test_installed_models_are_verified_in_full(run: Run, models_dir: Path, tmp_p
 def test_pulling_what_is_there_needs_no_network(run: Run) -> None:
     done = run("models", "pull", "embedded", "--json", PIP_NO_INDEX="1")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_bad_setting_is_wrong_usage(run: Run, portrait: Path) -> None:
+    done = run("probe", portrait, FACEDOCK_PORT="abc")
+    assert done.returncode == 2
+    assert "settings.port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_folder_that_is_a_file_is_said(run: Run, portrait: Path) -> None:
+    done = run("serve", "--port", "1", "--data", portrait)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_processors_show_their_options(run: Run) -> None:
+    told = run("processors").stdout
+    assert "--set face_swapper.shape=0.6 (0 to 1)" in told
+    assert "face_swapper" in json.loads(run("processors", "--json").stdout)[0]["id"]
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_a_stopped_swap_leaves_nothing_behind(
+    number: signal.Signals, portrait: Path, tmp_path: Path, models_dir: Path
+) -> None:
+    clip, output = tmp_path / "clip.mp4", tmp_path / "out.mp4"
+    write_long_clip(clip, portrait)
+    before = sorted(tmp_path.iterdir())
+    command = ["swap", "-s", portrait, "-t", clip, "-o", output, "--consent", "self"]
+    environment = {
+        "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "FACEDOCK_MODELS_DIR": str(models_dir),
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", *map(str, command)],
+        env=environment, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".facedock-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(number)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "job.canceled" in told
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def write_long_clip(path: Path, portrait: Path) -> None:
+    with Image.open(portrait) as image:
+        picture = av.VideoFrame.from_image(image.convert("RGB"))
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt = 512, 512, "yuv420p"
+        for _ in range(900):
+            picture.pts = None
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode())

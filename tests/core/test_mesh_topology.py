@@ -4,7 +4,7 @@ import pytest
 from app.core.mesh_topology import (
     LEFT_EYE_REFINED,
     LIPS_REFINED,
-    N_POINTS,
+    MESH_POINTS,
     RIGHT_EYE_REFINED,
     MeshTopology,
     load_topology,
@@ -20,8 +20,8 @@ def topology() -> MeshTopology:
 
 
 def test_the_table_has_the_promised_shapes(topology: MeshTopology) -> None:
-    assert (topology.vertices.shape, topology.vertices.dtype) == ((N_POINTS, 3), np.float32)
-    assert (topology.uv.shape, topology.uv.dtype) == ((N_POINTS, 2), np.float32)
+    assert (topology.vertices.shape, topology.vertices.dtype) == ((MESH_POINTS, 3), np.float32)
+    assert (topology.uv.shape, topology.uv.dtype) == ((MESH_POINTS, 2), np.float32)
     assert (topology.triangles.shape, topology.triangles.dtype) == ((898, 3), np.int32)
 
 
@@ -41,7 +41,7 @@ def test_the_texture_starts_at_the_top_left(topology: MeshTopology) -> None:
 
 
 def test_every_point_is_in_a_triangle(topology: MeshTopology) -> None:
-    assert np.unique(topology.triangles).tolist() == list(range(N_POINTS))
+    assert np.unique(topology.triangles).tolist() == list(range(MESH_POINTS))
 
 
 def test_triangles_run_counter_clockwise_in_front(topology: MeshTopology) -> None:
@@ -71,7 +71,7 @@ def test_nobody_can_write_into_the_table(topology: MeshTopology) -> None:
 )
 def test_refined_points_are_points_of_the_mesh(indices: tuple[int, ...], count: int) -> None:
     assert len(indices) == len(set(indices)) == count
-    assert set(indices) <= set(range(N_POINTS))
+    assert set(indices) <= set(range(MESH_POINTS))
 
 
 def test_the_eyes_lists_are_mirror_images(topology: MeshTopology) -> None:

@@ -10,8 +10,11 @@ import pytest
 from app.core.errors import (
     Cancelled,
     DamagedMediaError,
+    DeviceError,
+    DeviceUnavailableError,
     GateUnavailableError,
     IntimateContentError,
+    OutOfDeviceMemoryError,
     StorageFullError,
 )
 from app.jobs.job import Job, JobState
@@ -243,3 +246,31 @@ def test_leftovers_of_jobs_that_nobody_runs_any_more_are_swept(volume: Volume) -
     with running(volume, FakeExecutor()):
         ended(volume, waiting)
     assert scratch_of(volume) == []
+
+
+def test_an_engine_whose_device_is_lost_ends_and_its_job_waits_for_the_next(volume: Volume) -> None:
+    job = volume.submit()
+    gate = GateUnavailableError("the gate could not look")
+    gate.__cause__ = DeviceError("the device is gone")
+    parts = EngineParts(
+        store=volume.store,
+        engines=volume.engines,
+        folders=volume.folders,
+        executor=FakeExecutor(error=gate),
+        options=QUICK,
+    )
+    with pytest.raises(DeviceError, match="gone"):
+        run_engine(parts, should_stop=lambda: False)
+    assert volume.studio.job(job.id).state is JobState.RUNNING
+    assert scratch_of(volume) == []
+
+
+@pytest.mark.parametrize(
+    "error", [OutOfDeviceMemoryError("full"), DeviceUnavailableError("none")], ids=str
+)
+def test_a_device_without_room_ends_the_job_and_not_the_engine(
+    volume: Volume, error: DeviceError
+) -> None:
+    job = volume.submit()
+    with running(volume, FakeExecutor(error=error)):
+        assert ended(volume, job).state is JobState.FAILED

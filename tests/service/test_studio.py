@@ -67,7 +67,7 @@ def test_the_least_request_takes_every_default(volume: Volume) -> None:
         pytest.param(
             [{"processor": "face_swapper", "options": {"blend": 2}}],
             UsageError,
-            "face_swapper: blend: .*less than or equal to 1",
+            r"face_swapper\.blend: .*less than or equal to 1",
             id="out of bounds",
         ),
         pytest.param(

@@ -1,5 +1,6 @@
 """Downloads a file from an https address; an interrupted download goes on where it stopped."""
 
+import errno
 import http.client
 import urllib.error
 import urllib.request
@@ -64,6 +65,9 @@ class HttpsDownloader:
                 ModelIntegrityError,
                 DownloadError,
             ) as error:
+                if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    # No other address helps against a full disk.
+                    raise
                 complaints.append(f"{_host(url)}: {error}")
             else:
                 return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.mesh_topology import N_POINTS
+from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import PixelBox
 from app.core.types import RgbImage
 from app.processors.mesh import regions
@@ -98,7 +98,7 @@ def prepare_target(crop: RgbImage, mask: FloatArray, landmarks: FloatArray) -> T
     Returns:
         The target; `None` if the face is too small to be drawn or not in the crop.
     """
-    points = landmarks[:N_POINTS]
+    points = landmarks[:MESH_POINTS]
     box = _face_box(points, (crop.shape[1], crop.shape[0]))
     if min(box.size_wh) < _MIN_FACE_PX:
         return None

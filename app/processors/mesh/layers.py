@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.mesh_topology import N_POINTS
+from app.core.mesh_topology import MESH_POINTS
 from app.core.types import SourceView
 from app.processors.mesh import regions
 from app.processors.mesh.face_model import (
@@ -65,7 +65,7 @@ class Layer:
 
 def mesh_points(view: SourceView) -> FloatArray:
     """The view's mesh without the irises, `(468, 3)`."""
-    return view.landmarks[:N_POINTS]
+    return view.landmarks[:MESH_POINTS]
 
 
 def sampled_layer(view: SourceView, model: FaceModel, ids: IntArray) -> Layer:

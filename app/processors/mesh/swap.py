@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import PixelBox
 from app.core.types import RgbImage
 from app.processors.mesh import masks
@@ -83,7 +84,17 @@ def swap_face(
     cut = np.s_[target.box.y0 : target.box.y1, target.box.x0 : target.box.x1]
     crop[cut] = np.rint(np.clip(shown, 0, 255, out=shown), out=shown)
     alpha[cut] = target.enlarged(pair.alpha) * face.mask[cut]
-    return crop, alpha
+    return crop, alpha * _inside_face_box(face)
+
+
+def _inside_face_box(face: TargetFace) -> FloatArray:
+    """1 in the box that the face's landmarks fill: whoever is told that box may rely on nothing else changing."""
+    points = face.landmarks[:MESH_POINTS, :2]
+    x0, y0 = np.floor(points.min(0)).astype(int).clip(min=0)
+    x1, y1 = np.ceil(points.max(0)).astype(int)
+    inside = np.zeros(face.mask.shape, np.float32)
+    inside[y0:y1, x0:x1] = 1
+    return inside
 
 
 def _pair(target: Target, drawing: Drawing) -> FacePair:
