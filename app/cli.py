@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 app = typer.Typer(
     name="facedock",
-    help="Face swap and face enhancement: several people at once, each with their own face.",
+    help="Put a face on the people of pictures and videos, on your own machine.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

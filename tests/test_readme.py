@@ -1,10 +1,15 @@
-"""Every command that the README shows is run, or is the very command that runs these tests."""
+"""Every command that the README shows is run here, or by what `RUN_ELSEWHERE` names; Docker's are only read."""
 
 import json
+import os
 import re
 import shlex
+import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +28,9 @@ RUN_ELSEWHERE = {
     "make run": "tests/acceptance/test_fresh_clone.py",
     "make test": ".ci/run",
     "docker compose up": "docker-compose.yml",
+    "docker compose -f docker-compose.cpu.yml up": "docker-compose.cpu.yml",
 }
+SHOWN_ADDRESS = "http://localhost:8080"
 
 
 def shown_commands() -> list[str]:
@@ -86,6 +93,48 @@ def test_a_shown_command_works(command: str, folder: Path, models_dir: Path) -> 
         assert (folder / arguments[arguments.index("-o") + 1]).stat().st_size > 0
     if "--json" in arguments:
         assert json.loads(run.stdout)["faces"]
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path, models_dir: Path) -> Iterator[str]:
+    """The address of a running FaceDock."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve", "--port", str(port), "--data", str(folder / "data")],
+        cwd=ROOT, env={**os.environ, "FACEDOCK_MODELS_DIR": str(models_dir)},
+    )  # fmt: skip
+    try:
+        yield wait_until_served(f"http://localhost:{port}", within_s=120)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def wait_until_served(address: str, within_s: float) -> str:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{address}/healthz", timeout=5):
+                return address
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError("nothing is served")
+
+
+@pytest.mark.weights
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("command", [c for c in shown_commands() if c.startswith("curl ")])
+def test_a_shown_request_is_answered(command: str, served: str, folder: Path) -> None:
+    arguments = shlex.split(command.replace(SHOWN_ADDRESS, served))
+    assert served in " ".join(arguments)
+    run = subprocess.run(
+        [*arguments, "--fail-with-body", "--silent"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout
+    assert "error" not in json.loads(run.stdout)
 
 
 @pytest.mark.parametrize("place", RUN_ELSEWHERE.items(), ids=RUN_ELSEWHERE.keys())

@@ -1,5 +1,6 @@
 """The main job on real pictures and clips: who changes, who does not, and what is kept."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +19,11 @@ STILLS = (
     "ai_generated_woman.jpg", "beard_man.jpg", "black_white_man.jpg", "closed_eyes_woman.jpg",
     "dark_skin_portrait_a.jpg", "dark_skin_speech_a2.jpg", "elderly_man.jpg", "glasses_curly_hair.jpg",
     "glasses_three_people.jpg", "group_outdoor.jpg", "group_six_t1.jpg", "hair_over_face_down.jpg",
-    "hand_over_mouth.jpg", "looking_up.jpg", "low_light_blur.jpg", "open_mouth_man.jpg",
-    "two_people_profileish.jpg",
+    "hand_over_mouth.jpg", "looking_up.jpg", "low_light_blur.jpg", "mask_on_face.jpg",
+    "open_mouth_man.jpg", "partial_face_at_edge.jpg", "profile_right.jpg", "rotated_90.jpg",
+    "two_people_profileish.jpg", "crowd_bw_1927.jpg",
 )  # fmt: skip
 CLIPS = ("talk_woman_flag_audio.mp4", "halfbody_woman_720p_audio.mp4")
-OUTSIDE_FACES = 0.35
-"""How far, in box sides, a swap may reach beyond a face's box: the mesh is larger than the detector's box."""
 
 
 def swap(workbench: Workbench, assets: Path, target: Path, output: Path) -> RenderResult:
@@ -53,9 +53,8 @@ def outside_mask(workbench: Workbench, path: Path) -> NDArray[np.bool_]:
     mask = np.ones(found.size_wh[::-1], bool)
     for face in found.faces:
         x0, y0, x1, y1 = face.bbox_xyxy
-        pad = OUTSIDE_FACES * max(x1 - x0, y1 - y0)
-        rows = slice(max(0, int(y0 - pad)), max(0, int(y1 + pad)))
-        mask[rows, max(0, int(x0 - pad)) : max(0, int(x1 + pad))] = False
+        rows = slice(max(0, math.floor(y0)), max(0, math.ceil(y1)))
+        mask[rows, max(0, math.floor(x0)) : max(0, math.ceil(x1))] = False
     return mask
 
 
