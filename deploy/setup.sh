@@ -15,7 +15,8 @@ is_fitting() {
 }
 
 find_python() {
-    for candidate in ${PYTHON:-} python3.12 python3.13 python3.11 python3 python; do
+    for candidate in ${PYTHON:-} python3.12 python3.13 python3.11 python3 python \
+        "${HOME:-}"/.local/share/uv/python/*/bin/python3.1[123]; do
         if command -v "$candidate" >/dev/null 2>&1 && is_fitting "$candidate"; then
             echo "$candidate"
             return
@@ -23,9 +24,24 @@ find_python() {
     done
 }
 
+# The newest fitting Python that Debian's or Ubuntu's lists offer.
+apt_python() {
+    for version in 3.12 3.13 3.11; do
+        if apt-cache show "python$version-venv" >/dev/null 2>&1; then
+            echo "python$version python$version-venv"
+            return
+        fi
+    done
+}
+
 # The one line that adds what is missing, in the words of this machine's package manager.
 advice() {
-    if command -v apt-get >/dev/null 2>&1; then echo "sudo apt-get install -y $1"
+    if command -v apt-get >/dev/null 2>&1; then
+        packages=${1:-$(apt_python)}
+        if [ -n "$packages" ]; then echo "sudo apt-get install -y $packages"
+        # Releases whose own Python is too old get one from a Python package.
+        else echo "sudo apt-get install -y python3-pip && pip3 install --user uv && python3 -m uv python install 3.12"
+        fi
     elif command -v dnf >/dev/null 2>&1; then echo "sudo dnf install -y $2"
     elif command -v zypper >/dev/null 2>&1; then echo "sudo zypper install -y $2"
     elif command -v pacman >/dev/null 2>&1; then echo "sudo pacman -S --needed python uv && uv python install 3.12"
@@ -42,7 +58,7 @@ fail() {
 if ! .venv/bin/python -c 'import pip' >/dev/null 2>&1; then
     python=$(find_python)
     [ -n "$python" ] || fail "no Python 3.11, 3.12 or 3.13 found." \
-        "$(advice 'python3 python3-venv' python3.12)"
+        "$(advice '' python3.12)"
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     "$python" -c 'import venv, ensurepip' >/dev/null 2>&1 || fail "Python $version here lacks venv and pip." \
         "$(advice "python$version-venv" "python$version")"

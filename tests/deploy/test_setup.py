@@ -45,10 +45,10 @@ def set_up(machine: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("python", "package_manager", "line"),
     [
-        pytest.param(NO_PYTHON, "apt-get", "apt-get install -y python3 python3-venv", id="Debian"),
+        pytest.param(NO_PYTHON, "apt-get", "install -y python3.13 python3.13-venv", id="Debian"),
         pytest.param(NO_PYTHON, "dnf", "dnf install -y python3.12", id="Fedora"),
         pytest.param(NO_PYTHON, "nothing", "PYTHON=/path/to/python3.12", id="unknown system"),
-        pytest.param(OLD, "apt-get", "apt-get install -y python3 python3-venv", id="too old"),
+        pytest.param(OLD, "apt-get", "install -y python3.13 python3.13-venv", id="too old"),
         pytest.param(WITHOUT_VENV, "apt-get", "apt-get install -y python3.12-venv", id="no venv"),
     ],
 )
@@ -56,12 +56,20 @@ def test_what_is_missing_is_said_in_one_line(
     python: str | None, package_manager: str, line: str, machine: Path
 ) -> None:
     add_program(machine, package_manager, "exit 0")
+    add_program(machine, "apt-cache", 'test "$2" = python3.13-venv')
     if python is not None:
         add_program(machine, "python3", python)
     run = set_up(machine)
     assert run.returncode == 1
     assert line in run.stderr
     assert not (machine / ".venv").exists()
+
+
+def test_a_release_with_an_old_python_gets_one_from_a_package(machine: Path) -> None:
+    add_program(machine, "apt-get", "exit 0")
+    add_program(machine, "apt-cache", "exit 100")
+    add_program(machine, "python3", OLD)
+    assert "uv python install 3.12" in set_up(machine).stderr
 
 
 def test_the_script_is_fit_for_every_posix_shell() -> None:
