@@ -4,7 +4,7 @@ Each function imports what its own process needs. The web process runs without a
 wait for one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -87,8 +87,8 @@ def _open_database(settings: Settings) -> Iterator["Database"]:
 
 
 @contextmanager
-def studio(settings: Settings) -> Iterator["Studio"]:
-    """The facade of the page and the API, with an engine process that runs its jobs."""
+def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["Studio"]:
+    """The facade of the page and the API, with an engine process that runs its jobs until `should_stop`."""
     from app.jobs.engines import EngineRegister
     from app.jobs.folders import DataFolders
     from app.jobs.library import MediaLibrary
@@ -123,7 +123,7 @@ def studio(settings: Settings) -> Iterator["Studio"]:
         )
         # What came from the command line is not in the environment that the engine inherits.
         command = (*ENGINE_COMMAND, "--data", str(settings.data_dir))
-        with Supervisor(register, SupervisorOptions(command=command)):
+        with Supervisor(register, SupervisorOptions(command=command), should_stop=should_stop):
             yield Studio(parts)
 
 

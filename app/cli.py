@@ -28,6 +28,7 @@ from app.pipeline.progress import RenderResult
 from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
 from app.processors import discover
 from app.processors.base import told
+from app.runtime.listening import taken_address
 from app.runtime.stopping import stop_when_asked
 
 logger = logging.getLogger(__name__)
@@ -59,10 +60,17 @@ def serve(
     data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
 ) -> None:
     """Start the page and the API."""
-    from app.serving import serve_page
-
     with _reported(as_json=False):
-        serve_page(_settings(host=host, port=port, data_dir=data))
+        settings = _settings(host=host, port=port, data_dir=data)
+        with (
+            taken_address(settings.host, settings.port) as listening,
+            stop_when_asked() as stopping,
+            bootstrap.studio(settings, should_stop=stopping) as studio,
+        ):
+            # Only now, while the engine starts in its own process: the page's libraries take seconds to load.
+            from app.serving import serve_page
+
+            serve_page(settings, studio, listening, stopping)
 
 
 @app.command(hidden=True)

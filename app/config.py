@@ -66,5 +66,6 @@ class Settings(BaseSettings):
 
     @property
     def models_path(self) -> Path:
-        """The folder of installed models."""
-        return self.models_dir or self.data_dir / "models"
+        """The folder of installed models: the one that is set, the data folder's, or where `make` installs them."""
+        own, usual = self.data_dir / "models", ROOT / "data" / "models"
+        return self.models_dir or (usual if usual.is_dir() and not own.is_dir() else own)

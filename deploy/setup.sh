@@ -55,7 +55,8 @@ fail() {
     exit 1
 }
 
-if ! .venv/bin/python -c 'import pip' >/dev/null 2>&1; then
+# Looked at, not run: starting Python only to see that it starts would cost every start.
+if ! [ -x .venv/bin/python ] || ! ls .venv/lib/python3.*/site-packages/pip/__init__.py >/dev/null 2>&1; then
     python=$(find_python)
     [ -n "$python" ] || fail "no Python 3.11, 3.12 or 3.13 found." \
         "$(advice '' python3.12)"

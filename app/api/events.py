@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from starlette.concurrency import run_in_threadpool
 
+from app.api.options import ApiOptions
 from app.api.schemas import JobOut
 from app.core.errors import JobNotFoundError
 from app.jobs.job import Job, JobId
@@ -15,8 +16,8 @@ from app.service import Studio
 _KEEP_ALIVE_S = 15.0
 
 
-async def job_events(studio: Studio, job: Job, *, poll_s: float) -> AsyncIterator[str]:
-    """Events until the job is final.
+async def job_events(studio: Studio, job: Job, options: ApiOptions) -> AsyncIterator[str]:
+    """Events until the job is final, or the server stops.
 
     Every event holds the whole job, so a client that lost the connection just connects again: the first event
     says how things stand. `event: job` is a change, `event: end` the last one.
@@ -24,12 +25,12 @@ async def job_events(studio: Studio, job: Job, *, poll_s: float) -> AsyncIterato
     Args:
         studio: Who knows.
         job: Where to start from.
-        poll_s: How often to look.
+        options: How often to look, and until when.
     """
     yield _event(job)
     spoke_at = time.monotonic()
-    while not job.state.is_final:
-        await asyncio.sleep(poll_s)
+    while not job.state.is_final and not options.is_stopping():
+        await asyncio.sleep(options.poll_s)
         try:
             now = await run_in_threadpool(studio.job, JobId(job.id))
         except JobNotFoundError:

@@ -25,6 +25,9 @@ UPLOAD_PATH = "/api/v1/media"
 # Around the file, a form has its boundaries and headers.
 _FORM_ROOM_BYTES = 1 << 20
 
+# The page sends ids and choices. What does not fit them is printed by its framework, whole.
+_PAGE_BODY_BYTES = 64 << 10
+
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 # No script, no frame, no plugin runs from an answer of the API, even where somebody opens an upload in a tab.
@@ -143,7 +146,9 @@ class BodyLimit:
     def _limit(self, path: str) -> int:
         if path.rstrip("/") == UPLOAD_PATH:
             return self._options.max_upload_bytes + _FORM_ROOM_BYTES
-        return self._options.max_body_bytes
+        if path.startswith(API_PREFIX):
+            return self._options.max_body_bytes
+        return min(_PAGE_BODY_BYTES, self._options.max_body_bytes)
 
 
 def _request_id(offered: str | None) -> str:

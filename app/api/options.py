@@ -10,6 +10,11 @@ def allow_everyone(request: Request) -> None:
     """The authorization of a server that only its own machine can reach."""
 
 
+def never() -> bool:
+    """The server has no end that anybody knows of."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApiOptions:
     """Limits and permissions of the HTTP API.
@@ -22,6 +27,7 @@ class ApiOptions:
         authorize: Runs before every route under `/api/v1`; raises an `AppError` to refuse. This is the one place where
             tokens and logins come in.
         poll_s: How often a stream of events looks for news.
+        is_stopping: Asked by streams of events; once true, they end, so that the server need not wait for them.
     """
 
     max_upload_bytes: int = 4 << 30
@@ -29,3 +35,4 @@ class ApiOptions:
     allowed_hosts: tuple[str, ...] = ()
     authorize: Callable[[Request], None] = allow_everyone
     poll_s: float = 0.25
+    is_stopping: Callable[[], bool] = never

@@ -166,7 +166,7 @@ def _add_job_output_routes(router: APIRouter, studio: Studio, options: ApiOption
             # The one answer that stops a browser's EventSource from connecting again.
             return Response(status_code=204)
         return StreamingResponse(
-            job_events(studio, job, poll_s=options.poll_s),
+            job_events(studio, job, options),
             media_type="text/event-stream",
             headers={"X-Accel-Buffering": "no"},
         )

@@ -40,6 +40,7 @@ def labelled_output(output: Path, label: Label, info: MediaInfo) -> Iterator[Pat
         StorageFullError: The disk is full.
         LabelError: The label read back is not the one that was written.
     """
+    output = _real_place(output)
     # Short, so that no output name is too long for its own temporary file.
     hidden = output.with_name(f".facedock-{label.produce_id}.part")
     _claim(hidden, output)
@@ -59,10 +60,33 @@ def refuse_overwriting_inputs(output: Path, inputs: tuple[Path, ...]) -> None:
 
     Raises:
         UsageError: The output is one of the inputs.
+        UnwritableOutputError: No file can be called that.
     """
+    output = _real_place(output)
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
             raise UsageError("the output is one of the input files; choose another name")
+
+
+def _real_place(output: Path) -> Path:
+    """Where a file of this name would really lie: links are followed, so that a link stays one.
+
+    Raises:
+        UnwritableOutputError: It is the name of a folder, a device or a pipe, is closed to us, or is too long.
+    """
+    try:
+        place = output.resolve()
+        if place.is_dir() or not place.name:
+            raise UnwritableOutputError("the output is a folder; name a file in it")
+        if place.exists() and not (place.is_file() and os.access(place, os.W_OK)):
+            raise UnwritableOutputError(
+                "what the output's name stands for is no file that can be replaced; choose another name"
+            )
+    except (OSError, RuntimeError) as error:
+        raise UnwritableOutputError(
+            "no file can be called what the output is called; choose another name"
+        ) from error
+    return place
 
 
 def _publish(hidden: Path, output: Path) -> None:
@@ -77,8 +101,6 @@ def _publish(hidden: Path, output: Path) -> None:
 
 
 def _claim(hidden: Path, output: Path) -> None:
-    if output.is_dir():
-        raise UnwritableOutputError(f"{output.name} is a folder; name a file in it")
     try:
         hidden.open("xb").close()
     except OSError as error:

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
@@ -96,12 +96,15 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
     sweep_scratch(parts.store, parts.folders)
     with _Heart(parts, should_stop) as heart:
         logger.info("engine %s is ready", parts.options.name)
+        queue = _Queue(parts)
         while not should_stop():
-            claim = _claim(parts)
+            claim = queue.take()
             if claim is None:
                 time.sleep(parts.options.idle_s)
             else:
                 _run_claimed(parts, heart, claim)
+                # What engines before this one have left of a job that was given up goes here, too.
+                sweep_scratch(parts.store, parts.folders)
     logger.info("engine %s has stopped", parts.options.name)
 
 
@@ -187,12 +190,24 @@ class _Heart:
             self._beaten_at = time.monotonic()
 
 
-def _claim(parts: EngineParts) -> Claim | None:
-    try:
-        return parts.store.claim()
-    except AppError as error:
-        logger.warning("no job could be taken: %s", error.message)
-        return None
+class _Queue:
+    """Takes jobs; a store that cannot be written to is told once, not five times a second."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+        self._told: str | None = None
+
+    def take(self) -> Claim | None:
+        """The next job, if there is one and it can be had."""
+        try:
+            claim = self._parts.store.claim()
+        except AppError as error:
+            if error.code != self._told:
+                logger.warning("no job can be taken: %s", error.code)
+            self._told = error.code
+            return None
+        self._told = None
+        return claim
 
 
 def _run_claimed(parts: EngineParts, heart: _Heart, claim: Claim) -> None:
@@ -212,7 +227,10 @@ def _run_claimed(parts: EngineParts, heart: _Heart, claim: Claim) -> None:
         # Nothing can be written down; the lease runs out and the job is tried again.
         logger.exception("job %s: its end could not be kept", job.id)
     finally:
-        remove_tree(scratch)
+        # Only this attempt's: were its lease lost meanwhile, the next attempt works beside it.
+        remove_tree(scratch / claim.token)
+        with suppress(OSError):
+            scratch.rmdir()
 
 
 def _settle(parts: EngineParts, claim: Claim, heart: _Heart) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,6 +18,7 @@ from app.jobs.engines import EngineRegister
 logger = logging.getLogger(__name__)
 
 _DEVICE_EXIT = entry_of(DeviceError.code).exit_code
+_LOOK_S = 0.2
 ENGINE_COMMAND = (sys.executable, "-m", "app", "engine")
 
 
@@ -49,8 +50,22 @@ class Supervisor:
     is never closed but by the system: when the web process dies, however it dies, the engine reads end of file.
     """
 
-    def __init__(self, register: EngineRegister, options: SupervisorOptions | None = None) -> None:
+    def __init__(
+        self,
+        register: EngineRegister,
+        options: SupervisorOptions | None = None,
+        *,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Look at the register; nothing is started yet.
+
+        Args:
+            register: Where the engine's state is kept.
+            options: How patient to be.
+            should_stop: Once true, the engine is told to stop and no other one is started, before `stop` is called.
+        """
         self._register = register
+        self._should_stop = should_stop
         self._options = options or SupervisorOptions()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -93,13 +108,13 @@ class Supervisor:
             self._tell("starting", last_exit, restarts)
             started_at = time.monotonic()
             last_exit = self._run_once()
-            if self._stop.is_set():
+            if self._is_ending():
                 break
             if time.monotonic() - started_at >= self._options.steady_s:
                 delay_s = self._options.first_delay_s
             logger.error("the engine ended with %d, the next starts in %.1f s", last_exit, delay_s)
             self._tell("stopped", last_exit, restarts)
-            if self._stop.wait(delay_s):
+            if self._stop.wait(delay_s) or self._should_stop():
                 break
             delay_s, restarts = min(2 * delay_s, self._options.longest_delay_s), restarts + 1
         self._tell("stopped", last_exit, restarts)
@@ -118,10 +133,23 @@ class Supervisor:
                 command, stdin=subprocess.DEVNULL, pass_fds=(self._life_fds[0],)
             )
         try:
-            return self._process.wait()
+            return self._watched(self._process)
         finally:
             with self._lock:
                 self._process = None
+
+    def _watched(self, process: subprocess.Popen[bytes]) -> int:
+        is_told = False
+        while True:
+            try:
+                return process.wait(_LOOK_S)
+            except subprocess.TimeoutExpired:
+                if self._should_stop() and not is_told:
+                    process.send_signal(signal.SIGTERM)
+                    is_told = True
+
+    def _is_ending(self) -> bool:
+        return self._stop.is_set() or self._should_stop()
 
     def _tell(self, state: str, last_exit: int | None, restarts: int) -> None:
         try:

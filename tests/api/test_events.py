@@ -7,6 +7,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from app.api.events import job_events
+from app.api.options import ApiOptions
 from app.jobs.job import JobState
 from app.pipeline.progress import Progress
 from tests.api.test_routes import code_of, finish, submit
@@ -77,10 +78,20 @@ def test_the_stream_ends_when_the_job_is_deleted(volume: Volume) -> None:
     job = volume.submit()
 
     async def follow() -> list[str]:
-        events = job_events(volume.studio, job, poll_s=0.01)
+        events = job_events(volume.studio, job, ApiOptions(poll_s=0.01))
         first = await anext(events)
         volume.studio.cancel(job.id)
         volume.studio.delete_job(job.id)
         return [first, *[event async for event in events]]
+
+    assert len(asyncio.run(follow())) == 1
+
+
+def test_the_stream_ends_when_the_server_stops(volume: Volume) -> None:
+    job = volume.submit()
+    options = ApiOptions(poll_s=0.01, is_stopping=lambda: True)
+
+    async def follow() -> list[str]:
+        return [event async for event in job_events(volume.studio, job, options)]
 
     assert len(asyncio.run(follow())) == 1

@@ -118,3 +118,14 @@ def test_the_pages_own_routes_have_the_limit_too(volume: Volume) -> None:
     body = {"text": "x" * 100}
     assert TestClient(app).post("/own", json=body).json() == body
     assert TestClient(app).post("/own", json={"text": "x" * 300}).status_code == 413
+
+
+def test_the_page_takes_small_bodies_only(volume: Volume) -> None:
+    app: FastAPI = create_app(volume.studio)
+
+    @app.post("/own")
+    def own(body: dict[str, str]) -> dict[str, str]:
+        return body
+
+    assert TestClient(app).post("/own", json={"text": "x" * 1000}).status_code == 200
+    assert TestClient(app).post("/own", json={"text": "x" * 100_000}).status_code == 413

@@ -1,5 +1,6 @@
 """Nothing leaves without a verified label, and nothing partial is ever visible."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +95,28 @@ def test_an_output_never_replaces_an_input(picture: Path, tmp_path: Path) -> Non
     for output in (picture, link):
         with pytest.raises(UsageError, match="input"):
             refuse_overwriting_inputs(output, (picture,))
+
+
+@pytest.mark.parametrize("name", ["", ".", "folder", "n" * 300 + ".png", "pipe.png"])
+def test_what_no_file_can_be_is_refused(name: str, picture: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe.png")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UnwritableOutputError):
+        refuse_overwriting_inputs(tmp_path / name, (picture,))
+    with (
+        pytest.raises(UnwritableOutputError),
+        labelled_output(tmp_path / name, new_label(), probe(picture)),
+    ):
+        pytest.fail("got a place to write to")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_link_stays_a_link(picture: Path, tmp_path: Path) -> None:
+    real, link, label = tmp_path / "real.png", tmp_path / "link.png", new_label()
+    real.write_bytes(b"the one before")
+    link.symlink_to(real)
+    with labelled_output(link, label, probe(picture)) as hidden:
+        save_labelled(hidden, still_xmp(label, None))
+    assert link.is_symlink()
+    verify(real, label)

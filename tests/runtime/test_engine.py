@@ -1,6 +1,6 @@
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from app.core.errors import (
     DeviceUnavailableError,
     GateUnavailableError,
     IntimateContentError,
+    LeaseLostError,
     OutOfDeviceMemoryError,
     StorageFullError,
 )
@@ -274,3 +275,23 @@ def test_a_device_without_room_ends_the_job_and_not_the_engine(
     job = volume.submit()
     with running(volume, FakeExecutor(error=error)):
         assert ended(volume, job).state is JobState.FAILED
+
+
+def test_an_attempt_that_lost_its_lease_leaves_the_next_ones_files_alone(volume: Volume) -> None:
+    job = volume.submit()
+    beside = volume.folders.scratch / job.id / "another attempt"
+
+    def another_attempt_begins(step: int) -> None:
+        beside.mkdir(exist_ok=True)
+
+    lost = FakeExecutor(steps=2, on_step=another_attempt_begins, error=LeaseLostError("lost"))
+    with running(volume, lost):
+        wait_for(lambda: len(lost.rendered) == 1 and beside.exists())
+        wait_for(lambda: [*beside.parent.iterdir()] == [beside])
+
+
+def wait_for(condition: Callable[[], bool], within_s: float = 5) -> None:
+    until = time.monotonic() + within_s
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert condition()

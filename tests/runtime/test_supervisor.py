@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -150,3 +151,16 @@ def test_a_signal_sets_the_flag_and_handlers_come_back(number: signal.Signals) -
         assert stop.wait(5)
         assert stop()
     assert signal.getsignal(number) is before
+
+
+def test_a_wish_to_stop_ends_the_engine_before_anybody_waits_for_it(volume: Volume) -> None:
+    is_over = threading.Event()
+    options = SupervisorOptions(command=engine_command(volume), first_delay_s=0.05)
+    with Supervisor(volume.engines, options, should_stop=is_over.is_set) as supervisor:
+        wait_until(lambda: is_alive(volume))
+        pid = supervisor.pid
+        assert pid is not None
+        is_over.set()
+        wait_until(lambda: is_gone(pid))
+        time.sleep(0.3)
+        assert supervisor.pid is None
