@@ -14,6 +14,7 @@ from app.core.errors import (
     EngineNotRunningError,
     JobNotFinishedError,
     MissingModelError,
+    UnsupportedTypeError,
     UsageError,
 )
 from app.inference.spec import License, ModelId, ModelSpec
@@ -260,6 +261,7 @@ class Studio:
             UsageError: An option is unknown or out of bounds.
             KeyReusedError: The key belongs to a different request.
             NotFoundError: No upload has one of the ids.
+            UnsupportedTypeError: A source is no photo.
             QueueFullError: As many jobs wait as may wait.
         """
         if request.consent is None:
@@ -360,7 +362,7 @@ class Studio:
         target = self.media(request.target)
         suffix = result_suffix(target.container, target.name)
         spec = RenderSpec(
-            sources=tuple(self.media_path(source) for source in request.sources),
+            sources=tuple(self._photo(source) for source in request.sources),
             target=self.media_path(request.target),
             output=self._parts.folders.results / job_id / f"result{suffix}",
             consent=consent,
@@ -375,6 +377,11 @@ class Studio:
             download_name=swapped_name(target.name, suffix),
             idempotency_key=idempotency_key,
         )
+
+    def _photo(self, media_id: MediaId) -> Path:
+        if self.media(media_id).kind != "still":
+            raise UnsupportedTypeError("the face to put on comes from photos, and this is a video")
+        return self.media_path(media_id)
 
     def _checked(self, step: Step) -> Step:
         options = checked_options(self._parts.processors, step.processor, step.options)

@@ -16,6 +16,7 @@ from app.core.errors import (
     NotFoundError,
     QueueFullError,
     UnknownProcessorError,
+    UnsupportedTypeError,
     UsageError,
 )
 from app.jobs.job import JobId, JobRequest, JobState
@@ -237,3 +238,10 @@ def test_the_facade_loads_without_any_heavy_library() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_a_video_is_no_face_to_put_on(volume: Volume) -> None:
+    video = volume.upload(VIDEO, "party.mp4")
+    with pytest.raises(UnsupportedTypeError, match="photos"):
+        volume.submit(sources=(video,))
+    assert volume.studio.jobs() == ()
