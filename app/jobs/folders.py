@@ -1,9 +1,10 @@
 """Where the data volume keeps what; everything durable lies under one root."""
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+
+from app.core.storage import publish, sync
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +51,6 @@ class DataFolders:
             folder.mkdir(parents=True, exist_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut, as fsync makes a file's bytes."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_file(path: Path) -> None:
-    """Make a file's bytes survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def move_into_place(finished: Path, final: Path) -> None:
     """Rename a finished file to where everybody looks for it, durably; either all of it is there or nothing.
 
@@ -75,9 +58,8 @@ def move_into_place(finished: Path, final: Path) -> None:
         OSError: The two lie on different file systems, or the folder is closed to us.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
-    finished.replace(final)
-    sync_folder(final.parent)
-    sync_folder(final.parent.parent)
+    publish(finished, final)
+    sync(final.parent.parent)
 
 
 def remove_tree(folder: Path) -> None:

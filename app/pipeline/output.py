@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.core.errors import StorageFullError, UnwritableOutputError, UsageError
+from app.core.storage import publish, sync
 from app.labelling.metadata import Label, finish_video
 from app.labelling.verify import verify
 from app.media.info import MediaInfo
@@ -50,7 +51,8 @@ def labelled_output(output: Path, label: Label, info: MediaInfo) -> Iterator[Pat
             if info.kind == "video":
                 finish_video(hidden, label)
             verify(hidden, label)
-            _publish(hidden, output)
+            sync(hidden)
+            publish(hidden, output)
     finally:
         hidden.unlink(missing_ok=True)
 
@@ -87,17 +89,6 @@ def _real_place(output: Path) -> Path:
             "no file can be called what the output is called; choose another name"
         ) from error
     return place
-
-
-def _publish(hidden: Path, output: Path) -> None:
-    with hidden.open("rb+") as file:
-        os.fsync(file.fileno())
-    hidden.replace(output)
-    folder = os.open(output.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _claim(hidden: Path, output: Path) -> None:

@@ -24,8 +24,9 @@ from app.core.errors import (
     PolicyError,
     StorageFullError,
 )
+from app.core.storage import sync
 from app.jobs.engines import EngineRegister
-from app.jobs.folders import DataFolders, move_into_place, remove_tree, sync_file
+from app.jobs.folders import DataFolders, move_into_place, remove_tree
 from app.jobs.job import Claim, JobFailure, JobState
 from app.jobs.store import JobStore
 from app.pipeline.progress import Progress, RenderResult
@@ -288,7 +289,7 @@ def _render(parts: EngineParts, claim: Claim, heart: _Heart) -> tuple[RenderResu
         should_stop=heart.should_stop,
     )
     # Here and not while publishing: in that transaction everybody else has to wait.
-    sync_file(made)
+    sync(made)
     return replace(result, output=final), made
 
 
