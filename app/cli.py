@@ -3,9 +3,8 @@
 Commands import what they need inside themselves: `faces --json` need not wait for the page's libraries.
 """
 
-import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,23 +12,19 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column, Table
 
 from app import bootstrap
 from app.config import DeviceChoice, Settings
 from app.core.error_table import entry_for
 from app.core.errors import AppError, ConsentRequiredError, UsageError
-from app.core.types import Notice
-from app.inference.progress import PullProgress
 from app.media.probe import probe as media_probe
-from app.pipeline.progress import Progress as JobProgress
-from app.pipeline.progress import RenderResult
 from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
 from app.processors import discover
 from app.processors.base import told
 from app.runtime.listening import taken_address
 from app.runtime.stopping import stop_when_asked
+from app.terminal import print_facts, print_json, say_error, show_result, shown_progress, shown_pull
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +122,9 @@ def swap(
             encoding=OutputChoices(quality=quality, preset=preset),
         )
         workbench = bootstrap.workbench(_settings(device=device))
-        with stop_when_asked() as should_stop, _shown_progress(quiet=as_json) as on_progress:
+        with stop_when_asked() as should_stop, shown_progress(quiet=as_json) as on_progress:
             result = workbench.render(spec, on_progress=on_progress, should_stop=should_stop)
-        _show_result(result, as_json=as_json)
+        show_result(result, as_json=as_json)
 
 
 @app.command()
@@ -138,7 +133,7 @@ def processors(as_json: JsonFlag = False) -> None:
     with _reported(as_json=as_json):
         found = [(spec, spec.options.model_json_schema()) for spec in discover().values()]
         if as_json:
-            _print_json([{"id": s.id, "title": s.title, "options": schema} for s, schema in found])
+            print_json([{"id": s.id, "title": s.title, "options": schema} for s, schema in found])
             return
         for spec, schema in found:
             typer.echo(f"{spec.id}: {spec.title}")
@@ -158,7 +153,7 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
     with _reported(as_json=as_json):
         found = bootstrap.workbench(_settings(device=device)).find_faces(file)
         if as_json:
-            _print_json({"file": str(file), **found.to_json()})
+            print_json({"file": str(file), **found.to_json()})
             return
         table = Table(
             "#", "box x0 y0 x1 y1", "score", title=f"{file.name}: {len(found.faces)} faces"
@@ -175,9 +170,9 @@ def probe(file: Path, as_json: JsonFlag = False) -> None:
     with _reported(as_json=as_json):
         facts = media_probe(file, bootstrap.limits(_settings())).to_json()
         if as_json:
-            _print_json({"file": str(file), **facts})
+            print_json({"file": str(file), **facts})
             return
-        _print_facts(file.name, facts)
+        print_facts(file.name, facts)
 
 
 @models_app.command("list")
@@ -186,7 +181,7 @@ def list_models(as_json: JsonFlag = False) -> None:
     with _reported(as_json=as_json):
         statuses = bootstrap.inventory(_settings()).statuses()
         if as_json:
-            _print_json([status.to_json() for status in statuses])
+            print_json([status.to_json() for status in statuses])
             return
         first = Column("model", no_wrap=True, min_width=24)
         terms = Column("license", no_wrap=True, min_width=12)
@@ -212,10 +207,10 @@ def pull(
     with _reported(as_json=as_json):
         settings = _settings()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
-        with _shown_pull(quiet=as_json) as on_progress:
+        with shown_pull(quiet=as_json) as on_progress:
             bootstrap.installer(settings).pull(ids, on_progress)
         if as_json:
-            _print_json({"installed": ids})
+            print_json({"installed": ids})
 
 
 @models_app.command()
@@ -229,7 +224,7 @@ def verify(
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
         verified = bootstrap.installer(settings).verify(ids)
         if as_json:
-            _print_json({"verified": list(verified)})
+            print_json({"verified": list(verified)})
         else:
             typer.echo(f"{len(verified)} models are as the manifest pins them")
 
@@ -240,7 +235,7 @@ def doctor(as_json: JsonFlag = False) -> None:
     with _reported(as_json=as_json):
         report = bootstrap.examine(_settings())
         if as_json:
-            _print_json(report.to_json())
+            print_json(report.to_json())
         else:
             for finding in report.findings:
                 mark = "ok  " if finding.is_fine else "TODO" if finding.is_needed else "note"
@@ -300,104 +295,11 @@ def _reported(*, as_json: bool) -> Iterator[None]:
         yield
     except AppError as error:
         entry = entry_for(error)
-        _say_error(error.code, error.message or entry.text(), as_json=as_json)
+        say_error(error.code, error.message or entry.text(), as_json=as_json)
         raise typer.Exit(entry.exit_code) from error
     except (typer.Exit, typer.Abort, KeyboardInterrupt):
         raise
     except Exception as error:
         logger.exception("unexpected error")
-        _say_error(AppError.code, f"unexpected {type(error).__name__}", as_json=as_json)
+        say_error(AppError.code, f"unexpected {type(error).__name__}", as_json=as_json)
         raise typer.Exit(1) from error
-
-
-def _say_error(code: str, message: str, *, as_json: bool) -> None:
-    if as_json:
-        _print_json({"error": {"code": code, "message": message}})
-    typer.echo(f"error [{code}]: {message}", err=True)
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False))
-
-
-def _print_facts(title: str, facts: dict[str, Any]) -> None:
-    table = Table(title=title, show_header=False)
-    for name, value in facts.items():
-        table.add_row(
-            name,
-            json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value),
-        )
-    Console().print(table)
-
-
-def _show_result(result: RenderResult, *, as_json: bool) -> None:
-    for notice in result.notices:
-        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
-    if as_json:
-        _print_json(
-            {
-                "output": str(result.output),
-                "frames": result.frames,
-                "frames_swapped": result.frames_swapped,
-                "faces_swapped": result.faces_swapped,
-                "warnings": [_notice_json(notice) for notice in result.notices],
-            }
-        )
-        return
-    left = result.frames - result.frames_swapped
-    without = f", {left} without a face to change" if left else ""
-    typer.echo(
-        f"swapped {result.frames_swapped} of {result.frames} frames{without}: {result.output}"
-    )
-
-
-def _notice_json(notice: Notice) -> dict[str, str]:
-    return {"code": notice.code, "message": notice.message}
-
-
-@contextmanager
-def _shown_progress(*, quiet: bool) -> Iterator[Callable[[JobProgress], None]]:
-    """A bar with frames, speed and time left, on standard error."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[frames]}  {task.fields[speed]}  {task.fields[left]}"),
-    )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, disable=quiet or not console.is_terminal, transient=True
-    ) as bar:
-        task = bar.add_task("preparing", total=None, frames="", speed="", left="")
-
-        def show(progress: JobProgress) -> None:
-            total = progress.frames_total
-            left = progress.remaining_s
-            bar.update(
-                task,
-                description="swapping",
-                completed=progress.frames_done,
-                total=total,
-                frames=f"{progress.frames_done}/{total if total is not None else '?'} frames",
-                speed=f"{progress.fps:.1f} fps",
-                left="" if left is None else f"{left:.0f} s left",
-            )
-
-        yield show
-
-
-@contextmanager
-def _shown_pull(*, quiet: bool) -> Iterator[Callable[[PullProgress], None]]:
-    """A bar for each thing that is fetched or converted, on standard error."""
-    console = Console(stderr=True)
-    with Progress(console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def show(step: PullProgress) -> None:
-            if step.phase == "done":
-                bar.console.print(f"installed {step.what}")
-            label = f"{step.phase} {step.what}".strip()
-            if label not in tasks:
-                tasks[label] = bar.add_task(label, total=step.bytes_total)
-            bar.update(tasks[label], completed=step.bytes_done, total=step.bytes_total)
-
-        yield show

@@ -199,11 +199,11 @@ def test_an_engine_that_has_to_stop_gives_its_job_back(volume: Volume) -> None:
 
 
 def test_a_long_step_does_not_cost_the_lease(volume: Volume) -> None:
-    store = JobStore(volume.database, terms=replace(volume.store.terms, lease_s=0.3))
+    store = JobStore(volume.database, terms=replace(volume.store.terms, lease_s=1.5))
     volume.store = store
     job = volume.submit()
-    with running(volume, FakeExecutor(steps=1, step_s=1.0)):
-        time.sleep(0.6)
+    with running(volume, FakeExecutor(steps=1, step_s=3.0)):
+        time.sleep(2.0)
         assert store.claim() is None
         assert ended(volume, job).attempt == 1
 

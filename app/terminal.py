@@ -1,0 +1,113 @@
+"""What the command line shows: lines, tables, JSON and bars."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from app.core.types import Notice
+from app.inference.progress import PullProgress
+from app.pipeline.progress import Progress, RenderResult
+
+
+def say_error(code: str, message: str, *, as_json: bool) -> None:
+    """One line for people on standard error; for programs, JSON on standard output too."""
+    if as_json:
+        print_json({"error": {"code": code, "message": message}})
+    typer.echo(f"error [{code}]: {message}", err=True)
+
+
+def print_json(value: object) -> None:
+    """One line of JSON on standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """A table of names and values."""
+    table = Table(title=title, show_header=False)
+    for name, value in facts.items():
+        table.add_row(
+            name,
+            json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value),
+        )
+    Console().print(table)
+
+
+def show_result(result: RenderResult, *, as_json: bool) -> None:
+    """What a job has made, and what is to be known of it."""
+    for notice in result.notices:
+        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
+    if as_json:
+        print_json(
+            {
+                "output": str(result.output),
+                "frames": result.frames,
+                "frames_swapped": result.frames_swapped,
+                "faces_swapped": result.faces_swapped,
+                "warnings": [_notice_json(notice) for notice in result.notices],
+            }
+        )
+        return
+    left = result.frames - result.frames_swapped
+    without = f", {left} without a face to change" if left else ""
+    typer.echo(
+        f"swapped {result.frames_swapped} of {result.frames} frames{without}: {result.output}"
+    )
+
+
+def _notice_json(notice: Notice) -> dict[str, str]:
+    return {"code": notice.code, "message": notice.message}
+
+
+@contextmanager
+def shown_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A bar with frames, speed and time left, on standard error."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[frames]}  {task.fields[speed]}  {task.fields[left]}"),
+    )
+    console = Console(stderr=True)
+    with Bars(
+        *columns, console=console, disable=quiet or not console.is_terminal, transient=True
+    ) as bar:
+        task = bar.add_task("preparing", total=None, frames="", speed="", left="")
+
+        def show(progress: Progress) -> None:
+            total = progress.frames_total
+            left = progress.remaining_s
+            bar.update(
+                task,
+                description="swapping",
+                completed=progress.frames_done,
+                total=total,
+                frames=f"{progress.frames_done}/{total if total is not None else '?'} frames",
+                speed=f"{progress.fps:.1f} fps",
+                left="" if left is None else f"{left:.0f} s left",
+            )
+
+        yield show
+
+
+@contextmanager
+def shown_pull(*, quiet: bool) -> Iterator[Callable[[PullProgress], None]]:
+    """A bar for each thing that is fetched or converted, on standard error."""
+    console = Console(stderr=True)
+    with Bars(console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def show(step: PullProgress) -> None:
+            if step.phase == "done":
+                bar.console.print(f"installed {step.what}")
+            label = f"{step.phase} {step.what}".strip()
+            if label not in tasks:
+                tasks[label] = bar.add_task(label, total=step.bytes_total)
+            bar.update(tasks[label], completed=step.bytes_done, total=step.bytes_total)
+
+        yield show
