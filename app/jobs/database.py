@@ -59,9 +59,13 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         with _sqlite_errors_told():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with self._borrowed() as connection:
-                connection.execute("PRAGMA journal_mode = WAL")
-            self._migrate()
+            try:
+                with self._borrowed() as connection:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                self._migrate()
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -123,9 +127,13 @@ class Database:
         connection = sqlite3.connect(
             self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _migrate(self) -> None:
