@@ -66,7 +66,9 @@ def workbench(settings: Settings) -> "Workbench":
 def _tools(settings: Settings) -> "Tools":
     from app.inference.session import OrtModelZoo
     from app.pipeline.plan import Tools
+    from app.runtime.allocator import return_large_blocks
 
+    return_large_blocks()
     zoo = OrtModelZoo(
         manifest(settings), settings.models_path, device=settings.device, threads=settings.threads
     )

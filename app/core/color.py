@@ -5,6 +5,7 @@ Code points are those of ITU-T H.273 (which FFmpeg uses too): matrix 1 is BT.709
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,18 @@ _LUMA_WEIGHTS = {
     10: (0.2627, 0.0593),
 }
 _HD_HEIGHT_PX = 720
+
+
+class ColorConversion(Protocol):
+    """Between a picture's own RGB, which a color profile defines, and sRGB, which networks know."""
+
+    def to_srgb(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """`(h, w, 3)` uint8 in the picture's own RGB, as sRGB of the same shape; its own memory."""
+        ...
+
+    def from_srgb(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The way back; colors that the picture's RGB lacks become the nearest that it has."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

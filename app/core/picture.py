@@ -6,16 +6,20 @@ caller did not change comes out unchanged even inside the box, whatever chroma s
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import cv2
 import numpy as np
 from cv2.typing import MatLike
 from numpy.typing import NDArray
 
-from app.core.color import ColorTags, rgb_to_yuv_matrix, yuv_to_rgb_matrix
+from app.core.color import ColorConversion, ColorTags, rgb_to_yuv_matrix, yuv_to_rgb_matrix
 
 Plane = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+_PLACES = 8
+"""So many rows and columns are looked at for each pixel of a glimpse."""
 
 
 class PixelBox(NamedTuple):
@@ -118,19 +122,26 @@ class Picture:
             of a decoder's memory are fine.
         pixel_format: Layout of the planes.
         tags: Colour tags as the file states them.
+        conversion: Where the planes' RGB is not sRGB: how to get there. The planes stay in their own space; what is
+            read is sRGB, and of what is written the change is brought back.
 
     Raises:
         ValueError: The planes do not fit the format.
     """
 
-    __slots__ = ("pixel_format", "planes", "tags")
+    __slots__ = ("conversion", "pixel_format", "planes", "tags")
 
     def __init__(
-        self, planes: tuple[Plane, ...], pixel_format: PixelFormat, tags: ColorTags | None = None
+        self,
+        planes: tuple[Plane, ...],
+        pixel_format: PixelFormat,
+        tags: ColorTags | None = None,
+        conversion: ColorConversion | None = None,
     ) -> None:
         self.planes = planes
         self.pixel_format = pixel_format
         self.tags = tags or ColorTags()
+        self.conversion = conversion
         wanted = pixel_format.plane_shapes(self.size_wh)
         if tuple(plane.shape for plane in planes) != wanted:
             raise ValueError(
@@ -155,7 +166,8 @@ class Picture:
 
     def copy(self) -> "Picture":
         """A picture of its own memory, to write into."""
-        return Picture(tuple(plane.copy() for plane in self.planes), self.pixel_format, self.tags)
+        planes = tuple(plane.copy() for plane in self.planes)
+        return Picture(planes, self.pixel_format, self.tags, self.conversion)
 
     def read(self, box: PixelBox, size_wh: tuple[int, int] | None = None) -> NDArray[np.uint8]:
         """A part of the picture as RGB.
@@ -171,7 +183,10 @@ class Picture:
             ValueError: The box is empty or reaches beyond the picture.
         """
         self._check_box(box)
-        size_wh = size_wh or box.size_wh
+        own = self._read_own(box, size_wh or box.size_wh)
+        return own if self.conversion is None else self.conversion.to_srgb(own)
+
+    def _read_own(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
         if self.pixel_format.family == "yuv":
             return self._read_yuv(box, size_wh)
         part = self.planes[0][box.y0 : box.y1, box.x0 : box.x1]
@@ -193,6 +208,23 @@ class Picture:
         small_wh = max(1, round(w * scale)), max(1, round(h * scale))
         return self.read(self.box, small_wh), scale
 
+    def glimpse(self, side_px: int) -> NDArray[np.uint8]:
+        """The whole picture as a rough square, to compare frames by: rows and columns are skipped before averaging.
+
+        Each pixel is the mean of at most 64 places; `read` would look at every one, for the price of encoding a frame.
+
+        Returns:
+            `(side_px, side_px, 3)` uint8 RGB.
+        """
+        size_wh = side_px, side_px
+        if self.pixel_format.family == "yuv":
+            thin = [_resized(_thinned(plane, side_px), size_wh) for plane in self.planes[:3]]
+            return self._rgb_of(cv2.merge(thin))
+        small = Picture(
+            tuple(_thinned(plane, side_px) for plane in self.planes), self.pixel_format, self.tags
+        )
+        return small.read(small.box, size_wh)
+
     def write(
         self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None = None
     ) -> None:
@@ -211,7 +243,10 @@ class Picture:
             raise ValueError(f"patch: got {rgb.shape[:2]}, wanted {box.size_wh[::-1]}")
         if self.pixel_format.family == "yuv" and any(self.pixel_format.chroma_shift_xy):
             box, rgb, alpha = self._grown_to_chroma_grid(box, rgb, alpha)
-        change = np.subtract(rgb, self.read(box), dtype=np.float32)
+        before = self.read(box)
+        if self.conversion is not None:
+            rgb, before = self.conversion.from_srgb(rgb), self.conversion.from_srgb(before)
+        change = np.subtract(rgb, before, dtype=np.float32)
         if alpha is not None:
             change *= alpha[..., None]
         if self.pixel_format.family == "yuv":
@@ -241,8 +276,11 @@ class Picture:
             else:
                 chroma = self._chroma_box(box)
                 part = plane[chroma.y0 : chroma.y1, chroma.x0 : chroma.x1]
-                parts.append(_resized(part, size_wh))
-        merged = cv2.merge(parts)
+                parts.append(_resized(part, size_wh, is_fine=False))
+        return self._rgb_of(cv2.merge(parts))
+
+    def _rgb_of(self, merged: MatLike) -> NDArray[np.uint8]:
+        """RGB of luma and chroma that lie together."""
         matrix = self._to_rgb_matrix()
         if self.pixel_format.bits == 8:
             return np.asarray(cv2.transform(merged, matrix), dtype=np.uint8)
@@ -312,6 +350,12 @@ class Picture:
             _add(_part(self.planes[0], box)[..., :3], change, bits)
 
 
+def _thinned(plane: Plane, side_px: int) -> Plane:
+    h, w = plane.shape[:2]
+    step_x, step_y = (max(1, length // (_PLACES * side_px)) for length in (w, h))
+    return cast("Plane", np.ascontiguousarray(plane[::step_y, ::step_x]))
+
+
 def _part(plane: Plane, box: PixelBox) -> Plane:
     return plane[box.y0 : box.y1, box.x0 : box.x1]
 
@@ -332,15 +376,18 @@ def _padded_even(delta: NDArray[np.float32], shift_x: int, shift_y: int) -> NDAr
     return np.pad(delta, ((0, pad_y), (0, pad_x), (0, 0)), mode="edge")
 
 
-def _resized(image: Plane, size_wh: tuple[int, int]) -> Plane:
+def _resized(image: Plane, size_wh: tuple[int, int], *, is_fine: bool = True) -> Plane:
+    """Scaled, area-true where it shrinks; chroma, which is not fine, only where it shrinks below half.
+
+    From 960 x 540 to 640 x 360 an exact average takes six times as long, and is most of a 1080p thumbnail.
+    """
     h, w = image.shape[:2]
     if (w, h) == size_wh:
         return image
-    shrinks = size_wh[0] < w or size_wh[1] < h
-    resized = cv2.resize(
-        image, size_wh, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    )
-    return resized.astype(image.dtype, copy=False)  # type: ignore[return-value]
+    reach = 1 if is_fine else 2
+    shrinks = reach * size_wh[0] < w or reach * size_wh[1] < h
+    flag = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return cast("Plane", cv2.resize(image, size_wh, interpolation=flag))
 
 
 def _to_8_bits(image: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:

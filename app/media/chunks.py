@@ -5,10 +5,11 @@ Sources: ITU-T T.81 annex B (JPEG markers), the PNG specification 5.3 (chunks), 
 
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from app.core.errors import DamagedMediaError, TruncatedMediaError
 
+_BIG_TIFF = 43
 _START_OF_SCAN = 0xDA
 _END_OF_IMAGE = 0xD9
 _STANDALONE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
@@ -139,6 +140,27 @@ def webp_size_wh(file: BinaryIO) -> tuple[int, int]:
     return int.from_bytes(head[6:8], "little") & 0x3FFF, int.from_bytes(
         head[8:10], "little"
     ) & 0x3FFF
+
+
+def tiff_tag_count(file: BinaryIO) -> int:
+    """How many tags describe the first picture of a TIFF or BigTIFF.
+
+    Source: TIFF 6.0, section 2; the BigTIFF proposal of 2004, with 8-byte offsets and counts.
+
+    Raises:
+        TruncatedMediaError: The file ends before its first directory.
+    """
+    file.seek(0)
+    head = file.read(16)
+    order: Literal["big", "little"] = "big" if head[:1] == b"M" else "little"
+    is_big = int.from_bytes(head[2:4], order) == _BIG_TIFF
+    offset = head[8:16] if is_big else head[4:8]
+    file.seek(min(int.from_bytes(offset, order), file.seek(0, 2)))
+    wanted = 8 if is_big else 2
+    count = file.read(wanted)
+    if len(count) < wanted:
+        raise TruncatedMediaError("the TIFF ends before its first directory; copy it again")
+    return int.from_bytes(count, order)
 
 
 def _uint24(data: bytes) -> int:

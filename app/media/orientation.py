@@ -53,7 +53,9 @@ class Orientation:
 
 def orientation_of(frame: VideoFrame) -> Orientation:
     """The orientation that a decoded frame carries; upright without one."""
-    side_data = cast("SideDataContainer", frame.side_data)
+    # `frame.side_data` would be kept by the frame that it points back to: a cycle, which holds the frame's memory until
+    # the garbage collector comes by; at 4K that is 12 MB a frame.
+    side_data = SideDataContainer(frame)  # type: ignore[call-arg]  # its stub has no constructor
     matrix = side_data.get(Type.DISPLAYMATRIX)
     if matrix is None:
         return Orientation()

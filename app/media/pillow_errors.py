@@ -1,4 +1,4 @@
-"""Pillow fails in many ways; the rest of the program hears of four."""
+"""Pillow fails in many ways; the rest of the program hears of five."""
 
 import struct
 import zlib
@@ -8,7 +8,12 @@ from contextlib import contextmanager
 import cv2
 from PIL import Image
 
-from app.core.errors import DamagedMediaError, MediaTooLargeError, TruncatedMediaError
+from app.core.errors import (
+    DamagedMediaError,
+    MediaTooLargeError,
+    TruncatedMediaError,
+    UnsupportedTypeError,
+)
 
 _FAILURES = (
     OSError,
@@ -38,6 +43,7 @@ def pillow_errors(name: str) -> Iterator[None]:
     Raises:
         MediaTooLargeError: The picture does not fit in memory, or over a decoder's own bound.
         TruncatedMediaError: The data end early.
+        UnsupportedTypeError: The decoder knows the format, but not this type of pixels.
         DamagedMediaError: The data make no picture.
     """
     try:
@@ -50,6 +56,10 @@ def pillow_errors(name: str) -> Iterator[None]:
         if isinstance(error, EOFError) or "truncated" in str(error).lower():
             raise TruncatedMediaError(
                 f"the {name} picture ends before its content does; copy or upload it again"
+            ) from error
+        if "unknown pixel mode" in str(error):
+            raise UnsupportedTypeError(
+                f"the {name} picture has pixels of a rare type; save it anew as gray or RGB of 8 or 16 bits"
             ) from error
         raise DamagedMediaError(
             f"the {name} picture cannot be decoded; open it in another program and save it anew"

@@ -136,6 +136,7 @@ def output_format(output: Path, input_format: StillFormat) -> StillFormat:
     return found
 
 
+_OTHER_CHROMA = -1
 _FULL_CHROMA = 0
 _HALF_WIDTH_CHROMA = 1
 _EXIF_DROPPED = Notice(
@@ -173,8 +174,10 @@ def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
     if tables[1:2] == tables[2:3]:
         tables = tables[:2]
     sampling = JpegImagePlugin.get_sampling(image)
+    is_widened = sampling == _OTHER_CHROMA and len(image.layer) == 3
     if still.orientation.is_transposed:
         tables = tuple(_transposed(table) for table in tables)
+        is_widened |= sampling == _HALF_WIDTH_CHROMA
         sampling = _FULL_CHROMA if sampling == _HALF_WIDTH_CHROMA else sampling
     return JpegCoding(
         tables=tables,
@@ -182,6 +185,7 @@ def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
         subsampling=max(sampling, _FULL_CHROMA),
         is_progressive=bool(image.info.get("progressive")),
         is_rgb=image.mode == "RGB" and image.info.get("adobe_transform") == 0,
+        is_widened=is_widened,
     )
 
 

@@ -17,6 +17,7 @@ from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
 from app.media.still_metadata import profile_fits
 from app.media.still_open import OpenStill
+from app.media.still_profile import profile_conversion
 
 _AVIF_HEAD_BYTES = 65_536
 _AV1_HIGH_BIT_DEPTH = 0x40
@@ -60,9 +61,11 @@ def decode_still(still: OpenStill) -> DecodedStill:
         stored = Picture(_stored_planes(still), layout)
     icc = None if still.image.mode == "CMYK" else _profile(still)
     is_usable = icc is None or profile_fits(icc, layout)
+    icc = icc if is_usable else None
+    turned = upright(stored, still.orientation)
     return DecodedStill(
-        picture=upright(stored, still.orientation),
-        icc=icc if is_usable else None,
+        picture=Picture(turned.planes, layout, turned.tags, profile_conversion(icc)),
+        icc=icc,
         notices=(*_notices(still), *(() if is_usable else (_PROFILE_DROPPED,))),
     )
 

@@ -17,6 +17,10 @@ from app.media.still_types import Still, StillFormat
 
 _MAX_SIDES_PX: dict[StillFormat, int] = {"jpeg": 65_500, "webp": 16_383, "avif": 65_535}
 _FINE_QUALITY = 90
+_CHROMA_WIDENED = Notice(
+    "still.chroma_widened",
+    "the JPEG keeps its colors in a resolution (4:1:1, 4:4:0 or the like) that is not written; they got the full one",
+)
 _DEEP_FORMATS = frozenset({"png", "tiff"})
 
 
@@ -74,11 +78,16 @@ def encode_still(
     pixels, notices = _fitted(_interleaved(picture), encoding.format)
     task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality)
     try:
-        return encoder(task), notices
+        return encoder(task), (*notices, *_coding_notices(still, encoding.format))
     except (OSError, ValueError, MemoryError) as error:
         raise OutputError(
             f"the picture could not be encoded as {encoding.format}; try PNG instead"
         ) from error
+
+
+def _coding_notices(still: Still, name: StillFormat) -> tuple[Notice, ...]:
+    is_widened = name == "jpeg" and still.jpeg is not None and still.jpeg.is_widened
+    return (_CHROMA_WIDENED,) if is_widened else ()
 
 
 def _encoder(name: StillFormat) -> Callable[[_Task], bytes]:

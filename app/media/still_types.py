@@ -20,12 +20,14 @@ class JpegCoding:
         tables: One quantization table of 64 numbers a component.
         subsampling: Pillow's number: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0.
         is_rgb: It keeps red, green and blue instead of luma and chroma.
+        is_widened: `subsampling` is finer than the file's own, which cannot be written.
     """
 
     tables: tuple[tuple[int, ...], ...]
     subsampling: int
     is_progressive: bool = False
     is_rgb: bool = False
+    is_widened: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

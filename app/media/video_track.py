@@ -18,6 +18,9 @@ from app.media.frames import color_range
 from app.media.info import MediaInfo
 
 _USUAL_RATE: Final = Fraction(25)
+_LARGE_PX: Final = 8_000_000
+_SHORT_LOOKAHEAD: Final = "5"
+"""Of x264, which takes 130 MB less with it at 4K than with the 10 frames of its preset `veryfast`."""
 
 
 class VideoTrack:
@@ -98,6 +101,12 @@ class VideoTrack:
         left = (stream.start_pts or 0) + stream.duration_pts - offset - pts
         return left if 0 < left <= 2 * self._step else self._step
 
+    def _thrift(self, encoder: EncoderSpec, encoding: VideoEncoding) -> dict[str, str]:
+        """Look less far ahead where every frame that waits costs 25 MB, or more."""
+        w, h = self._size_wh
+        is_ahead = encoder.name == "libx264" and encoding.preset != "ultrafast"
+        return {"rc-lookahead": _SHORT_LOOKAHEAD} if is_ahead and w * h >= _LARGE_PX else {}
+
     def _added_stream(
         self, encoder: EncoderSpec, encoding: VideoEncoding, tags: ColorTags
     ) -> VideoStream:
@@ -106,7 +115,7 @@ class VideoTrack:
             self._output.add_stream(
                 encoder.name,
                 rate=self._info.rate or _USUAL_RATE,
-                options=encoder.codec_options(encoding),
+                options={**encoder.codec_options(encoding), **self._thrift(encoder, encoding)},
             ),
         )
         context = stream.codec_context

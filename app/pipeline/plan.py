@@ -25,7 +25,15 @@ from app.media.limits import MediaLimits
 from app.media.still import read_still
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
 from app.pipeline.spec import RenderSpec, Step
-from app.pipeline.stages import Stage, assigned, into_windows, processed, tracked, watched
+from app.pipeline.stages import (
+    Stage,
+    assigned,
+    into_windows,
+    processed,
+    tracked,
+    watched,
+    watched_where_changed,
+)
 from app.pipeline.target import Sink, Target, open_target
 from app.processors.base import ProcessorSpec, checked_options
 from app.safety.gate import LOOK_SIDE_PX, ContentGate, GateWatch
@@ -179,7 +187,7 @@ def _stages(
     spec: RenderSpec, steps: tuple[Step, ...], tools: Tools, *, identity: Identity, target: Target
 ) -> tuple[Stage, ...]:
     before = watched(GateWatch(tools.gate, "target"))
-    after = watched(GateWatch(tools.gate, "result"))
+    after = watched_where_changed(GateWatch(tools.gate, "result"))
     work = []
     for step in steps:
         known = tools.processors[step.processor]

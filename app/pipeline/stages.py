@@ -12,8 +12,9 @@ from app.safety.gate import GateWatch
 
 Stage = Callable[[Iterator[Window]], Iterator[Window]]
 
-_WINDOW_BYTES = 96 << 20
-_WINDOW_FRAMES = (8, 16)
+_WINDOW_BYTES = 50_000_000
+_WINDOW_FRAMES = (4, 16)
+"""Four frames are the step at which the tracker looks for faces, so that shorter windows would cost more looks."""
 
 
 def window_length(frame_bytes: int) -> int:
@@ -48,32 +49,39 @@ def watched(watch: GateWatch) -> Stage:
     return stage
 
 
-def tracked(tracker: FaceTracker) -> Stage:
-    """Find, measure and follow the faces."""
+def watched_where_changed(watch: GateWatch) -> Stage:
+    """As `watched`, for frames that have passed the gate once: only those with a changed face are new to it."""
 
     def stage(windows: Iterator[Window]) -> Iterator[Window]:
+        is_any_changed = False
         for window in windows:
-            yield tracker.track(window)
+            for frame in window:
+                if frame.faces_swapped:
+                    is_any_changed = True
+                    watch.feed(frame.time_s, frame.picture)
+            yield window
+        if is_any_changed:
+            watch.finish()
 
     return stage
+
+
+def tracked(tracker: FaceTracker) -> Stage:
+    """Find, measure and follow the faces."""
+    return lambda windows: map(tracker.track, windows)
 
 
 def assigned(assigner: Assigner) -> Stage:
     """Say who gets which face."""
-
-    def stage(windows: Iterator[Window]) -> Iterator[Window]:
-        for window in windows:
-            yield assigner.assign(window)
-
-    return stage
+    return lambda windows: map(assigner.assign, windows)
 
 
 def processed(processor: FaceProcessor, crop: CropSpec) -> Stage:
     """Cut the chosen faces of a whole window out, work on them as batches, and put them back."""
 
-    def stage(windows: Iterator[Window]) -> Iterator[Window]:
-        for window in windows:
-            aligned = align(window, crop)
-            yield paste(window, aligned, [processor.process(part.batch) for part in aligned])
+    def work(window: Window) -> Window:
+        aligned = align(window, crop)
+        return paste(window, aligned, [processor.process(part.batch) for part in aligned])
 
-    return stage
+    # Unlike a generator, `map` does not hold on to a window whose changed copy waits for the next stage.
+    return lambda windows: map(work, windows)

@@ -1,8 +1,9 @@
 """Runs a plan's stages, one after the other or each in its own thread.
 
 A stage is a generator function over items and knows nothing of threads. Threaded, neighbours are joined by a
-bounded link, so memory is `depth + 1` items a stage. The first error, wherever it happens, reaches the caller;
-whoever walks away (an error, a cancel, a closed generator) unblocks everybody else, and every thread is joined.
+bounded link, so memory is `depth + 1` items a stage; with the usual depth of 0 an item waits with its maker. The first
+error, wherever it happens, reaches the caller; whoever walks away (an error, a cancel, a closed generator) unblocks
+everybody else, and every thread is joined.
 """
 
 import threading
@@ -26,23 +27,27 @@ class Link(Generic[T]):
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self._items: deque[T] = deque()
+        self._is_awaited = False
         self._changed = threading.Condition()
         self._finished = False
         self._abandoned = False
         self._error: BaseException | None = None
 
     def put(self, item: T) -> None:
-        """Hand over an item, waiting while the link is full.
+        """Hand over an item, waiting while the link is full; a link of depth 0 is full unless somebody waits for it.
 
         Raises:
             AbandonedError: Nobody will take it.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._abandoned or len(self._items) < self._depth)
+            self._changed.wait_for(lambda: self._abandoned or self._has_room())
             if self._abandoned:
                 raise AbandonedError
             self._items.append(item)
             self._changed.notify_all()
+
+    def _has_room(self) -> bool:
+        return len(self._items) < self._depth + self._is_awaited
 
     def finish(self, error: BaseException | None = None) -> None:
         """Say that nothing more comes, and why if something broke."""
@@ -61,7 +66,10 @@ class Link(Generic[T]):
         """Take items until the producer finishes; its error is raised after the last item."""
         while True:
             with self._changed:
+                self._is_awaited = True
+                self._changed.notify_all()
                 self._changed.wait_for(lambda: self._items or self._finished or self._abandoned)
+                self._is_awaited = False
                 if not self._items:
                     break
                 item = self._items.popleft()
@@ -80,14 +88,14 @@ def run_serial(source: Iterable[T], stages: Iterable[Stage[T]]) -> Iterator[T]:
 
 
 def run_threaded(
-    source: Iterable[T], stages: Iterable[Stage[T]], *, depth: int = 1
+    source: Iterable[T], stages: Iterable[Stage[T]], *, depth: int = 0
 ) -> Generator[T, None, None]:
     """Run the source and each stage in a thread of its own; yields what the last one makes.
 
     Args:
         source: Iterated in its own thread.
         stages: Each takes the items of the one before.
-        depth: Items that may wait between two threads.
+        depth: Items that may wait between two threads, besides the one that its maker holds.
 
     Raises:
         BaseException: The first error of any of them, after the items made before it.

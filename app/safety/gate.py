@@ -146,7 +146,7 @@ class GateWatch:
         passed_s = time_s - self._last_s
         if self._last is not None and 0 <= passed_s < _SHORTEST_S:
             return
-        small = picture.read(picture.box, (_SCENE_SIDE_PX, _SCENE_SIDE_PX))
+        small = picture.glimpse(_SCENE_SIDE_PX)
         if self._is_due(passed_s, small):
             self._last, self._last_s = small, time_s
             self.add(picture.thumbnail(LOOK_SIDE_PX)[0])

@@ -268,3 +268,24 @@ def test_a_patch_of_another_size_is_refused() -> None:
 def test_planes_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match="yuv420p"):
         Picture((np.zeros((4, 4), np.uint8),), PIXEL_FORMATS["yuv420p"])
+
+
+@pytest.mark.parametrize("name", PIXEL_FORMATS)
+def test_a_glimpse_is_the_picture_made_tiny(name: str) -> None:
+    fmt = PIXEL_FORMATS[name]
+    top = (1 << fmt.bits) - 1
+    planes = []
+    for shape in fmt.plane_shapes((333, 251)):
+        ramp = np.linspace(0.2, 0.8, shape[1])[None, :] * np.linspace(0.6, 1, shape[0])[:, None]
+        ramp = ramp if len(shape) == 2 else np.repeat(ramp[..., None], shape[2], 2)
+        planes.append((ramp * top).astype(fmt.dtype))
+    picture = Picture(tuple(planes), fmt)
+    glimpse = picture.glimpse(16)
+    assert glimpse.shape == (16, 16, 3)
+    exact = picture.read(picture.box, (16, 16)).astype(int)
+    assert np.abs(glimpse - exact).max() <= 6
+
+
+def test_a_picture_smaller_than_a_glimpse_of_it_is_enlarged() -> None:
+    picture = Picture.from_rgb(np.full((2, 3, 3), 77, np.uint8))
+    assert np.unique(picture.glimpse(16)).tolist() == [77]

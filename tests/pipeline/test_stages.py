@@ -1,5 +1,6 @@
 """Frames go in windows, in order, none lost."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 from app.core.picture import Picture
 from app.core.types import Frame
-from app.pipeline.stages import into_windows, window_length
+from app.pipeline.stages import into_windows, watched_where_changed, window_length
+from app.safety.gate import GateWatch
 
 
 def frames(count: int) -> list[Frame]:
@@ -28,8 +30,8 @@ def test_windows_hold_every_frame_once_and_in_order(count: int) -> None:
     [
         pytest.param(0, 16, id="nothing"),
         pytest.param(1280 * 720 * 3 // 2, 16, id="720p"),
-        pytest.param(3840 * 2160 * 3 // 2, 8, id="4K"),
-        pytest.param(7680 * 4320 * 3, 8, id="8K with ten bits"),
+        pytest.param(3840 * 2160 * 3 // 2, 4, id="4K"),
+        pytest.param(7680 * 4320 * 3, 4, id="8K with ten bits"),
     ],
 )
 def test_large_frames_go_in_short_windows(frame_bytes: int, length: int) -> None:
@@ -46,3 +48,36 @@ def test_frames_are_taken_only_as_a_window_needs_them() -> None:
 
     next(into_windows(source()))  # type: ignore[arg-type]
     assert len(taken) == 16
+
+
+class Looks(GateWatch):
+    """Notes what it is shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+        self.is_finished = False
+
+    def feed(self, time_s: float, picture: Picture) -> None:
+        self.seen.append(time_s)
+
+    def finish(self) -> float:
+        self.is_finished = True
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_finished"),
+    [
+        pytest.param((), False, id="nothing changed"),
+        pytest.param((1, 3), True, id="two frames changed"),
+    ],
+)
+def test_of_the_result_the_gate_sees_all_that_changed(
+    changed: tuple[int, ...], is_finished: bool
+) -> None:
+    watch = Looks()
+    given = [replace(f, faces_swapped=int(f.index in changed)) for f in frames(5)]
+    out = list(watched_where_changed(watch)(iter([tuple(given)])))
+    assert out == [tuple(given)]
+    assert watch.seen == [index / 25 for index in changed]
+    assert watch.is_finished is is_finished

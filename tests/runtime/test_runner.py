@@ -56,7 +56,7 @@ def no_thread_is_left() -> Iterator[None]:
     assert set(threading.enumerate()) - before == set()
 
 
-@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("depth", [0, 1, 3])
 @pytest.mark.parametrize("count", [0, 1, 7, 100])
 def test_threads_give_what_one_thread_gives(count: int, depth: int) -> None:
     stages: list[Stage[int]] = [add_one, pair_up, add_one]
@@ -121,6 +121,22 @@ def test_a_generator_is_closed_in_the_thread_that_ran_it() -> None:
     next(running)
     running.close()
     assert closed_in == ["stage-0"]
+
+
+def test_without_depth_every_thread_holds_one_item() -> None:
+    made: list[int] = []
+
+    def counted() -> Iterator[int]:
+        for value in range(1000):
+            made.append(value)
+            yield value
+
+    running = run_threaded(counted(), [add_one, add_one])
+    next(running)
+    time.sleep(0.2)
+    # One is with the consumer, one with each stage, one with the source.
+    assert made == [0, 1, 2, 3]
+    running.close()
 
 
 def test_a_slow_consumer_bounds_what_is_made_ahead() -> None:
