@@ -4,6 +4,7 @@ Each function imports what its own process needs. The web process runs without a
 wait for one.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ def limits(settings: Settings) -> MediaLimits:
         max_still_pixels=settings.max_still_pixels,
         max_side_px=settings.max_side_px,
         max_duration_s=settings.max_duration_s,
+        max_animation_frames=settings.max_animation_frames,
     )
 
 
@@ -69,6 +71,8 @@ def _tools(settings: Settings) -> "Tools":
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()
+    # The only way to keep the AV1 encoder from writing its settings to standard error.
+    os.environ.setdefault("SVT_LOG", "1")
     zoo = OrtModelZoo(
         manifest(settings), settings.models_path, device=settings.device, threads=settings.threads
     )

@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from app import bootstrap
+from app.command_values import parse_timing
 from app.config import DeviceChoice, Settings
 from app.core.error_table import entry_for
 from app.core.errors import AppError, ConsentRequiredError, UsageError
+from app.media.choices import CodecChoice
 from app.media.probe import probe as media_probe
 from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
 from app.processors import discover
@@ -41,6 +43,12 @@ app.add_typer(models_app, name="models")
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DeviceOption = Annotated[DeviceChoice | None, typer.Option(help="Where the networks run.")]
+
+HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Encode on the GPU if that works.")]
+SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
+StartOption = Annotated[str | None, typer.Option(help="Begin here: seconds, or 1:02:03.5.")]
+EndOption = Annotated[str | None, typer.Option(help="End here; like --start.")]
+FpsOption = Annotated[float | None, typer.Option(help="Frames a second; all frames without it.")]
 
 _CONSENT_HELP = (
     "say on what ground you may use these faces: --consent self (it is you), permission (everyone "
@@ -105,6 +113,12 @@ def swap(
     ] = None,
     quality: Annotated[int, typer.Option(min=0, max=100, help="Quality of the output.")] = 80,
     preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = "veryfast",
+    codec: Annotated[CodecChoice, typer.Option(help="Video codec of the output.")] = "auto",
+    hardware: HardwareFlag = False,
+    sdr: SdrFlag = False,
+    start: StartOption = None,
+    end: EndOption = None,
+    fps: FpsOption = None,
     device: DeviceOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -119,7 +133,14 @@ def swap(
             consent=consent,
             steps=parse_steps(processors, set_ or []),
             face_map=FaceMap(person=person),
-            encoding=OutputChoices(quality=quality, preset=preset),
+            encoding=OutputChoices(
+                quality=quality,
+                preset=preset,
+                codec=codec,
+                encoder="hardware" if hardware else "software",
+                dynamic_range="sdr" if sdr else "keep",
+            ),
+            timing=parse_timing(start, end, fps),
         )
         workbench = bootstrap.workbench(_settings(device=device))
         with stop_when_asked() as should_stop, shown_progress(quiet=as_json) as on_progress:

@@ -369,6 +369,7 @@ class Studio:
             steps=tuple(self._checked(step) for step in request.steps),
             face_map=request.face_map,
             encoding=request.encoding,
+            timing=request.timing,
         )
         return NewJob(
             id=job_id,

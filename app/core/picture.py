@@ -14,9 +14,8 @@ from cv2.typing import MatLike
 from numpy.typing import NDArray
 
 from app.core.color import ColorConversion, ColorTags, rgb_to_yuv_matrix, yuv_to_rgb_matrix
-
-Plane = NDArray[np.uint8] | NDArray[np.uint16]
-
+from app.core.planes import Plane, add_change_inplace, padded_to_chroma, resized, to_8_bits
+from app.core.tone import ToneCurve, tone_curve
 
 _PLACES = 8
 """So many rows and columns are looked at for each pixel of a glimpse."""
@@ -191,8 +190,8 @@ class Picture:
             return self._read_yuv(box, size_wh)
         part = self.planes[0][box.y0 : box.y1, box.x0 : box.x1]
         rgb = part[..., :3] if self.pixel_format.family == "rgb" else np.stack([part] * 3, -1)
-        eight = _to_8_bits(rgb, self.pixel_format.bits)
-        scaled = _resized(eight, size_wh)
+        eight = to_8_bits(rgb, self.pixel_format.bits)
+        scaled = resized(eight, size_wh)
         return np.ascontiguousarray(
             scaled.copy() if np.shares_memory(scaled, self.planes[0]) else scaled
         )
@@ -218,7 +217,7 @@ class Picture:
         """
         size_wh = side_px, side_px
         if self.pixel_format.family == "yuv":
-            thin = [_resized(_thinned(plane, side_px), size_wh) for plane in self.planes[:3]]
+            thin = [resized(_thinned(plane, side_px), size_wh) for plane in self.planes[:3]]
             return self._rgb_of(cv2.merge(thin))
         small = Picture(
             tuple(_thinned(plane, side_px) for plane in self.planes), self.pixel_format, self.tags
@@ -249,6 +248,9 @@ class Picture:
         change = np.subtract(rgb, before, dtype=np.float32)
         if alpha is not None:
             change *= alpha[..., None]
+        curve = self._tone_curve()
+        if curve is not None:
+            change = curve.carried_back(self._code_values(box), change)
         if self.pixel_format.family == "yuv":
             self._add_yuv(box, change)
         else:
@@ -263,12 +265,37 @@ class Picture:
     def _is_full_range(self) -> bool:
         return bool(self.tags.is_full_range)
 
+    def _tone_curve(self) -> ToneCurve | None:
+        """What lies between an HDR picture's code values and the RGB that is read; `None` for SDR."""
+        return tone_curve(self.tags.transfer) if self.pixel_format.family == "yuv" else None
+
     def _chroma_box(self, box: PixelBox) -> PixelBox:
         sx, sy = self.pixel_format.chroma_shift_xy
         return PixelBox(box.x0 >> sx, box.y0 >> sy, -(-box.x1 >> sx), -(-box.y1 >> sy))
 
     def _read_yuv(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
-        luma = _resized(self.planes[0][box.y0 : box.y1, box.x0 : box.x1], size_wh)
+        return self._rgb_of(self._merged(box, size_wh))
+
+    def _rgb_of(self, merged: MatLike) -> NDArray[np.uint8]:
+        """RGB of luma and chroma that lie together."""
+        curve = self._tone_curve()
+        if curve is None and self.pixel_format.bits == 8:
+            return np.asarray(cv2.transform(merged, self._to_rgb_matrix()), dtype=np.uint8)
+        rgb = self._code_values_of(merged)
+        seen = rgb if curve is None else curve.seen(rgb)
+        return np.asarray(np.clip(np.rint(seen), 0, 255), dtype=np.uint8)
+
+    def _code_values(self, box: PixelBox) -> NDArray[np.float32]:
+        """R'G'B' of a part as coded, 0 to 255 from black to white, neither rounded nor clipped."""
+        return self._code_values_of(self._merged(box, box.size_wh))
+
+    def _code_values_of(self, merged: MatLike) -> NDArray[np.float32]:
+        rgb = cv2.transform(merged.astype(np.float32), self._to_rgb_matrix())
+        return np.asarray(rgb, dtype=np.float32)
+
+    def _merged(self, box: PixelBox, size_wh: tuple[int, int]) -> MatLike:
+        """Luma and chroma of a part, `(h, w, 3)`."""
+        luma = resized(self.planes[0][box.y0 : box.y1, box.x0 : box.x1], size_wh)
         parts: list[MatLike] = [luma]
         for plane in self.planes[1:3]:
             if size_wh == box.size_wh:
@@ -276,16 +303,8 @@ class Picture:
             else:
                 chroma = self._chroma_box(box)
                 part = plane[chroma.y0 : chroma.y1, chroma.x0 : chroma.x1]
-                parts.append(_resized(part, size_wh, is_fine=False))
-        return self._rgb_of(cv2.merge(parts))
-
-    def _rgb_of(self, merged: MatLike) -> NDArray[np.uint8]:
-        """RGB of luma and chroma that lie together."""
-        matrix = self._to_rgb_matrix()
-        if self.pixel_format.bits == 8:
-            return np.asarray(cv2.transform(merged, matrix), dtype=np.uint8)
-        rgb = cv2.transform(merged.astype(np.float32), matrix)
-        return np.asarray(np.clip(np.rint(rgb), 0, 255), dtype=np.uint8)
+                parts.append(resized(part, size_wh, is_fine=False))
+        return cv2.merge(parts)
 
     def _upsampled_chroma(self, plane: Plane, box: PixelBox) -> Plane:
         """Chroma at luma resolution; read with one sample around, so that no value depends on the box's border."""
@@ -295,7 +314,7 @@ class Picture:
         wide = PixelBox(chroma.x0 - 1, chroma.y0 - 1, chroma.x1 + 1, chroma.y1 + 1)
         wide = wide.clipped_to(plane_wh)
         part = plane[wide.y0 : wide.y1, wide.x0 : wide.x1]
-        full = _resized(part, (part.shape[1] << sx, part.shape[0] << sy))
+        full = resized(part, (part.shape[1] << sx, part.shape[0] << sy))
         dx, dy = box.x0 - (wide.x0 << sx), box.y0 - (wide.y0 << sy)
         w, h = box.size_wh
         return full[dy : dy + h, dx : dx + w]
@@ -332,22 +351,22 @@ class Picture:
         )
         delta = np.asarray(cv2.transform(change, matrix[:, :3]), np.float32)
         bits, chroma = self.pixel_format.bits, self._chroma_box(box)
-        _add(_part(self.planes[0], box), delta[..., 0], bits)
-        even = _padded_even(delta, *self.pixel_format.chroma_shift_xy)
+        add_change_inplace(_part(self.planes[0], box), delta[..., 0], bits)
+        even = padded_to_chroma(delta, *self.pixel_format.chroma_shift_xy)
         small = np.asarray(
             cv2.resize(even, chroma.size_wh, interpolation=cv2.INTER_AREA), np.float32
         )
         for index in (1, 2):
-            _add(_part(self.planes[index], chroma), small[..., index], bits)
+            add_change_inplace(_part(self.planes[index], chroma), small[..., index], bits)
 
     def _add_rgb(self, box: PixelBox, change: NDArray[np.float32]) -> None:
         bits = self.pixel_format.bits
         change *= ((1 << bits) - 1) / 255.0
         if self.pixel_format.family == "gray":
             change = change @ np.array([0.299, 0.587, 0.114], np.float32)
-            _add(_part(self.planes[0], box), change, bits)
+            add_change_inplace(_part(self.planes[0], box), change, bits)
         else:
-            _add(_part(self.planes[0], box)[..., :3], change, bits)
+            add_change_inplace(_part(self.planes[0], box)[..., :3], change, bits)
 
 
 def _thinned(plane: Plane, side_px: int) -> Plane:
@@ -358,40 +377,3 @@ def _thinned(plane: Plane, side_px: int) -> Plane:
 
 def _part(plane: Plane, box: PixelBox) -> Plane:
     return plane[box.y0 : box.y1, box.x0 : box.x1]
-
-
-def _add(part: Plane, delta: NDArray[np.float32], bits: int) -> None:
-    """Add a change in place, rounded and kept in range; a zero change touches nothing."""
-    depth = cv2.CV_8U if bits <= 8 else cv2.CV_16U
-    total = cv2.add(part, np.ascontiguousarray(delta), dtype=depth)
-    np.minimum(total, (1 << bits) - 1, out=part)
-
-
-def _padded_even(delta: NDArray[np.float32], shift_x: int, shift_y: int) -> NDArray[np.float32]:
-    """Repeat the last row or column where an odd size leaves half a chroma sample."""
-    h, w = delta.shape[:2]
-    pad_x, pad_y = -w % (1 << shift_x), -h % (1 << shift_y)
-    if not (pad_x or pad_y):
-        return delta
-    return np.pad(delta, ((0, pad_y), (0, pad_x), (0, 0)), mode="edge")
-
-
-def _resized(image: Plane, size_wh: tuple[int, int], *, is_fine: bool = True) -> Plane:
-    """Scaled, area-true where it shrinks; chroma, which is not fine, only where it shrinks below half.
-
-    From 960 x 540 to 640 x 360 an exact average takes six times as long, and is most of a 1080p thumbnail.
-    """
-    h, w = image.shape[:2]
-    if (w, h) == size_wh:
-        return image
-    reach = 1 if is_fine else 2
-    shrinks = reach * size_wh[0] < w or reach * size_wh[1] < h
-    flag = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    return cast("Plane", cv2.resize(image, size_wh, interpolation=flag))
-
-
-def _to_8_bits(image: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
-    if bits == 8:
-        return np.asarray(image, dtype=np.uint8)
-    top = float((1 << bits) - 1)
-    return np.asarray(np.rint(image.astype(np.float32) * (255.0 / top)), dtype=np.uint8)

@@ -7,7 +7,7 @@ from typing import NewType
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.pipeline.progress import Progress, RenderResult
-from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec, Step
+from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec, Step, Timing
 
 JobId = NewType("JobId", str)
 MediaId = NewType("MediaId", str)
@@ -51,6 +51,7 @@ class JobRequest(BaseModel):
     )
     face_map: FaceMap = Field(default_factory=FaceMap)
     encoding: OutputChoices = Field(default_factory=OutputChoices)
+    timing: Timing = Field(default_factory=Timing)
 
     @property
     def inputs(self) -> tuple[MediaId, ...]:

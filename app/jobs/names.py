@@ -66,9 +66,6 @@ _SUFFIXES = {
 
 # What a result becomes where its input's format cannot carry the label, or is not written.
 _RESULT_SUFFIXES = {
-    "apng": ".mp4",
-    "animated-webp": ".mp4",
-    "gif": ".mp4",
     "bmp": ".png",
     "heic": ".jpg",
     "3gp": ".mp4",

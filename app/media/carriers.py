@@ -5,10 +5,12 @@ from fractions import Fraction
 from typing import Final, Protocol, cast
 
 import av
-from av import AudioStream
+import numpy as np
+from av import AudioFrame, AudioStream
 from av.container import OutputContainer
 from av.packet import Packet
 from av.stream import Stream
+from numpy.typing import NDArray
 
 from app.media.output_errors import is_storage_error
 
@@ -90,15 +92,29 @@ class CopyCarrier:
 class TranscodeCarrier:
     """Sound encoded anew, for a container that does not take it as it is.
 
+    Args:
+        output: The file being written.
+        source: The track.
+        encoder: FFmpeg's name of the encoder.
+        offset_s: What is taken off all times.
+        cuts_start: Sound before time 0 is left out, exact to the sample.
+
     Raises:
         ValueError: The container or the library does not take this stream.
         FFmpegError: Likewise.
     """
 
     def __init__(
-        self, output: OutputContainer, source: AudioStream, *, encoder: str, offset_s: Fraction
+        self,
+        output: OutputContainer,
+        source: AudioStream,
+        *,
+        encoder: str,
+        offset_s: Fraction,
+        cuts_start: bool = False,
     ) -> None:
         self.lost = 0
+        self._cuts_start = cuts_start
         self._output = output
         self._source = source
         self._offset_s = offset_s
@@ -124,7 +140,9 @@ class TranscodeCarrier:
         for frame in self._source.codec_context.decode(packet):
             if frame.pts is not None and frame.time_base:
                 frame.pts -= round(self._offset_s / frame.time_base)
-            self._output.mux(self._target.encode(frame))
+            heard = _from_zero(frame) if self._cuts_start else frame
+            if heard is not None:
+                self._output.mux(self._target.encode(heard))
 
     def _guarded(self, action: Callable[[], None]) -> None:
         """Do something with the sound, and count what cannot be done; only the disk may stop it all."""
@@ -137,3 +155,18 @@ class TranscodeCarrier:
         except ValueError:
             # PyAV's word for sound that changes its kind in mid-stream.
             self.lost += 1
+
+
+def _from_zero(frame: AudioFrame) -> AudioFrame | None:
+    """What of some sound comes at time 0 or later; `None` for nothing."""
+    if frame.pts is None or frame.pts >= 0 or not frame.time_base:
+        return frame
+    early = round(-frame.pts * frame.time_base * frame.sample_rate)
+    if early >= frame.samples:
+        return None
+    samples = frame.to_ndarray()
+    step = 1 if frame.format.is_planar else frame.layout.nb_channels
+    kept = cast("NDArray[np.float32]", np.ascontiguousarray(samples[:, early * step :]))
+    heard = AudioFrame.from_ndarray(kept, format=frame.format.name, layout=frame.layout.name)
+    heard.sample_rate, heard.time_base, heard.pts = frame.sample_rate, frame.time_base, 0
+    return heard

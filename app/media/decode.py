@@ -1,10 +1,11 @@
 """Reading a video: upright pictures over the decoder's own planes, with exact times, over damaged places."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import av
 from av import VideoFrame
@@ -22,6 +23,7 @@ from app.core.errors import (
 )
 from app.core.picture import Picture
 from app.core.types import Frame, Notice
+from app.media.deinterlace import Deinterlacer, Shown
 from app.media.demux import codec_name, main_video, opened, packets, video_decoder
 from app.media.expected import ExpectedFrames
 from app.media.frames import picture_of
@@ -29,12 +31,22 @@ from app.media.info import MediaInfo
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import orientation_of, upright
 from app.media.probe import probe
+from app.media.sniff import MediaKind
+from app.media.span import WHOLE, TimeSpan, exact_span, info_of_span, seek_before
+from app.media.webp_frames import animated_webp_frames
+from app.media.whole import missing_share
 
 MAX_BAD_SHARE: Final = 0.01
 """A video with more bad frames than this is refused: the result would not be worth its time."""
 
 _HIDES_FRAMES: Final = frozenset({"vp8"})
 """Codecs that keep frames which are never shown as packets of their own."""
+
+
+_DEINTERLACED: Final = Notice(
+    "media.deinterlaced",
+    "the video is interlaced; its frames were made whole, one for each pair of fields",
+)
 
 
 class VideoReader:
@@ -46,13 +58,17 @@ class VideoReader:
     Args:
         path: The file, of any kind but a still.
         limits: What is refused.
+        span: The part to read; `info` is that of the part, whose clock starts with its first frame.
 
     Raises:
+        UsageError: No frame lies in the part.
         MediaError: Whatever `probe` refuses; `NoVideoError` for a still, `TruncatedMediaError` for a file of which
             more than 1 % of the frames is missing.
     """
 
-    def __init__(self, path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, path: Path, limits: MediaLimits = DEFAULT_LIMITS, *, span: TimeSpan = WHOLE
+    ) -> None:
         self.info: MediaInfo = probe(path, limits)
         self._path = path
         self._limits = limits
@@ -65,6 +81,13 @@ class VideoReader:
                 f"the file ends early: {self.info.missing_frames} of {self.info.frames} frames are missing; "
                 "copy or upload it again"
             )
+        missing = missing_share(path, self.info.container)
+        if missing > MAX_BAD_SHARE:
+            raise TruncatedMediaError(
+                f"the file ends early: {missing:.0%} of it are missing; copy or upload it again"
+            )
+        self._span = exact_span(path, self.info, span)
+        self.info = info_of_span(self.info, self._span)
 
     def __enter__(self) -> Self:
         return self
@@ -93,9 +116,10 @@ class VideoReader:
             MediaTooLargeError: There are more frames than the limits allow.
         """
         self._bad = index = 0
+        self._notices = ()
         clock = _Clock(self.info)
-        with opened(self._path, self.info.container) as container:
-            for index, (pts, picture) in enumerate(self._pictures(container), start=1):
+        with self._shown() as shown:
+            for index, (pts, picture) in enumerate(self._pictures(shown), start=1):
                 self._check_count(index)
                 yield Frame(
                     index=index - 1,
@@ -105,12 +129,35 @@ class VideoReader:
                 )
         self._judge(index)
 
-    def _pictures(self, container: InputContainer) -> Iterator[tuple[int | None, Picture]]:
+    @contextmanager
+    def _shown(self) -> Iterator[Iterator[Shown]]:
+        if self.info.container is MediaKind.ANIMATED_WEBP:
+            frames = animated_webp_frames(self._path, self.info)
+            yield self._in_span(Shown(frame.pts, frame) for frame in frames)
+            return
+        with opened(self._path, self.info.container) as container:
+            stream = main_video(container)
+            start_s = (self._span.start_pts or 0) * (stream.time_base or Fraction(1))
+            seek_before(container, stream, self.info.container, start_s)
+            deinterlacer = Deinterlacer()
+            yield self._in_span(deinterlacer.passed(_shown(container)))
+        if deinterlacer.has_worked:
+            self._notices = (*self._notices, _DEINTERLACED)
+
+    def _in_span(self, shown: Iterator[Shown]) -> Iterator[Shown]:
+        """What lies in the wanted part; nothing is decoded behind it."""
+        for each in shown:
+            if self._span.is_over(each.pts):
+                return
+            if self._span.holds(each.pts):
+                yield each
+
+    def _pictures(self, shown: Iterator[Shown]) -> Iterator[tuple[int | None, Picture]]:
         """Times and pictures in the order of showing, gaps filled with the last good picture, or else the first."""
         picture: Picture | None = None
         early: list[int | None] = []
         count = 0
-        for pts, decoded in _shown(container):
+        for pts, decoded in shown:
             count += 1
             if decoded is None or decoded.is_corrupt:
                 self._count_bad()
@@ -154,6 +201,7 @@ class VideoReader:
             raise self._too_damaged(count)
         if self._bad:
             self._notices = (
+                *self._notices,
                 Notice(
                     "media.damaged_frames",
                     f"{self._bad} of {count} frames are damaged in the file; where a frame could not be decoded "
@@ -166,13 +214,6 @@ class VideoReader:
             f"more than {MAX_BAD_SHARE:.0%} of the frames are damaged: {self._bad} or more of {count}; "
             "copy or upload the file again"
         )
-
-
-class _Shown(NamedTuple):
-    """A moment of showing: its time, and its frame, or `None` where a frame should be."""
-
-    pts: int | None
-    frame: VideoFrame | None
 
 
 class _Clock:
@@ -194,7 +235,7 @@ class _Clock:
         return self._last
 
 
-def _shown(container: InputContainer) -> Iterator[_Shown]:
+def _shown(container: InputContainer) -> Iterator[Shown]:
     """Everything that should be shown, in order, with and without a frame.
 
     A gap is only believed once the decoder has complained: some codecs drop frames by design.
@@ -208,9 +249,9 @@ def _shown(container: InputContainer) -> Iterator[_Shown]:
             continue
         lost = expected.came_out(decoded.pts)
         if has_errors:
-            yield from (_Shown(pts, None) for pts in lost)
-        yield _Shown(decoded.pts, decoded)
-    yield from (_Shown(pts, None) for pts in expected.never_came())
+            yield from (Shown(pts, None) for pts in lost)
+        yield Shown(decoded.pts, decoded)
+    yield from (Shown(pts, None) for pts in expected.never_came())
 
 
 def _decoded(

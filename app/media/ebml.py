@@ -43,6 +43,25 @@ def tag_values(path: Path, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def segment_end(path: Path) -> int | None:
+    """Where the file ends by its own word; `None` for one of unknown length, as live streams have.
+
+    Raises:
+        DamagedMediaError: The elements do not add up.
+    """
+    with path.open("rb") as file:
+        at = 0
+        while True:
+            file.seek(at)
+            head = file.read(16)
+            number, id_bytes = _vint(head, at, keep_marker=True)
+            size, size_bytes = _vint(head[id_bytes:], at, keep_marker=False)
+            end = at + id_bytes + size_bytes + size
+            if number == _SEGMENT:
+                return None if size == (1 << 7 * size_bytes) - 1 else end
+            at = end
+
+
 def elements(file: BinaryIO, start: int, end: int) -> Iterator[Element]:
     """The elements that lie one after the other between two positions.
 

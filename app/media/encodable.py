@@ -8,7 +8,8 @@ from av import VideoFrame
 from av.video.reformatter import Interpolation
 
 from app.core.color import ColorTags
-from app.core.picture import Picture, PixelFormat, Plane
+from app.core.picture import Picture, PixelFormat
+from app.core.planes import Plane
 from app.media.frames import EXACT, color_range, fill_inplace, frame_of, set_color_tags
 from app.media.orientation import full_chroma, full_chroma_format
 

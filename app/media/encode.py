@@ -147,7 +147,7 @@ class VideoWriter:
                 source,
                 output,
                 container=self._encoding.container,
-                offset_s=self._info.clock_offset_s,
+                info=self._info,
             )
         self._set_metadata(output)
         output.start_encoding()

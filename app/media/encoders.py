@@ -11,7 +11,7 @@ from app.core.picture import PIXEL_FORMATS, PixelFormat
 from app.media.orientation import fits_chroma
 
 Container = Literal["mp4", "mov", "matroska", "webm"]
-VideoCodec = Literal["h264", "hevc", "vp9", "ffv1"]
+VideoCodec = Literal["h264", "hevc", "av1", "vp9", "prores", "ffv1"]
 Preset = Literal["ultrafast", "veryfast", "medium", "slow"]
 
 _CONTAINERS: Final[Mapping[str, Container]] = MappingProxyType(
@@ -28,12 +28,14 @@ class VideoEncoding:
         codec: `None` is the container's usual one: VP9 in WebM, H.264 elsewhere.
         quality: 0 to 100; 80 is hard to tell from the input.
         preset: Speed of the encoder; a slower one makes a smaller file of the same quality.
+        uses_hardware: Let the graphics card or processor encode, where it can.
     """
 
     container: Container = "mp4"
     codec: VideoCodec | None = None
     quality: int = 80
     preset: Preset = "veryfast"
+    uses_hardware: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.quality <= 100:
@@ -49,7 +51,8 @@ def container_of(path: Path) -> Container:
     container = _CONTAINERS.get(path.suffix.lower())
     if container is None:
         raise UnsupportedOutputError(
-            f"output suffix: got {path.suffix or 'none'}, wanted one of {', '.join(_CONTAINERS)} for a video"
+            f"output suffix: got {path.suffix or 'none'}, wanted one of {', '.join(_CONTAINERS)} for a video, "
+            "or .gif, .webp or .apng"
         )
     return container
 
@@ -63,6 +66,7 @@ class EncoderSpec:
         containers: Where its codec may lie.
         formats: Pixel formats that it takes, of those in `PIXEL_FORMATS`.
         rate_factor: The encoder's own quality number at quality 0 and at quality 80; linear beyond.
+        rate_option: What the encoder calls that number.
         presets: Its options for each preset.
         options: What it always gets.
         takes_odd_sizes: Subsampled chroma may have half a sample at the edge.
@@ -77,13 +81,16 @@ class EncoderSpec:
     options: Mapping[str, str] = field(default_factory=dict)
     takes_odd_sizes: bool = False
     codec_tag: str | None = None
+    rate_option: str = "crf"
 
     def codec_options(self, encoding: VideoEncoding) -> dict[str, str]:
         """The encoder's options for a quality and a preset."""
         options = {**self.options, **self.presets[encoding.preset]}
         if self.rate_factor is not None:
             worst, at_80 = self.rate_factor
-            options["crf"] = f"{max(0.0, worst + (at_80 - worst) * encoding.quality / 80):.2f}"
+            options[self.rate_option] = (
+                f"{max(0.0, worst + (at_80 - worst) * encoding.quality / 80):.2f}"
+            )
         return options
 
 
@@ -100,6 +107,13 @@ _VP9_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {
     "veryfast": {"deadline": "realtime", "cpu-used": "6"},
     "medium": {"deadline": "good", "cpu-used": "4"},
     "slow": {"deadline": "good", "cpu-used": "2"},
+}
+
+_AV1_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {
+    "ultrafast": {"preset": "10"},
+    "veryfast": {"preset": "9"},
+    "medium": {"preset": "7"},
+    "slow": {"preset": "4"},
 }
 
 ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
@@ -129,6 +143,23 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
             options={"b": "0", "row-mt": "1"},
             takes_odd_sizes=True,
         ),
+        "av1": EncoderSpec(
+            name="libsvtav1",
+            containers=("mp4", "matroska", "webm"),
+            formats=_formats("420", (8, 10)),
+            rate_factor=(63, 24),
+            presets=_AV1_PRESETS,
+            takes_odd_sizes=True,
+        ),
+        "prores": EncoderSpec(
+            name="prores_ks",
+            containers=("mov", "matroska"),
+            formats=_formats("422 444 a444", (10,)),
+            rate_factor=None,
+            presets={name: {} for name in _X26X_PRESETS},
+            options={"vendor": "apl0"},
+            takes_odd_sizes=True,
+        ),
         "ffv1": EncoderSpec(
             name="ffv1",
             containers=("matroska", "mov"),
@@ -143,13 +174,18 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
 """Rate factors: 18 of x264 and its like in the others are what their makers call visually lossless."""
 
 
+def codec_of(encoding: VideoEncoding) -> VideoCodec:
+    """The codec of an encoding: the one it names, or the container's usual one."""
+    return encoding.codec or ("vp9" if encoding.container == "webm" else "h264")
+
+
 def encoder_for(encoding: VideoEncoding) -> EncoderSpec:
     """The encoder of an encoding.
 
     Raises:
         UnsupportedOutputError: The container does not take the codec.
     """
-    codec = encoding.codec or ("vp9" if encoding.container == "webm" else "h264")
+    codec = codec_of(encoding)
     encoder = ENCODERS[codec]
     if encoding.container not in encoder.containers:
         raise UnsupportedOutputError(
@@ -176,9 +212,13 @@ def encoded_format(
         (each for each in (picture, source) if each.family == "yuv"), PIXEL_FORMATS["yuv420p"]
     )
     depth = min(picture.bits, 12)
-    tags = [tag for tag in ("420", "422", "440", "444") if tag in like.name] + ["444", "420"]
+    tags = [tag for tag in ("420", "422", "440", "444") if tag in like.name]
+    if not any("420" in name for name in encoder.formats):
+        # Half the chroma of 4:2:0 is nearer to 4:2:2 than all of it.
+        tags.append("422")
+    tags += ["444", "420"]
     for alpha in ("a", "") if picture.has_alpha else ("",):
-        for bits in (each for each in (12, 10, 8) if each <= depth):
+        for bits in _depths(depth):
             for tag in tags:
                 name = f"yuv{alpha}{tag}p{bits}le" if bits > 8 else f"yuv{alpha}{tag}p"
                 if name in encoder.formats and (
@@ -186,3 +226,9 @@ def encoded_format(
                 ):
                     return PIXEL_FORMATS[name]
     return PIXEL_FORMATS["yuv444p"]
+
+
+def _depths(bits: int) -> list[int]:
+    """Depths to try: the picture's own, the next lower ones, then the next higher ones."""
+    lower = [each for each in (12, 10, 8) if each <= bits]
+    return lower + [each for each in (8, 10, 12) if each > bits]

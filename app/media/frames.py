@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from app.core.color import UNSPECIFIED, ColorTags
 from app.core.errors import UnsupportedCodecError
-from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat, Plane
+from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
+from app.core.planes import Plane
 
 EXACT: Final = (
     Interpolation.POINT

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from app.core.color import ColorTags
+from app.media.hdr import HdrMetadata
 from app.media.sniff import MediaKind
 
 StreamType = Literal["video", "audio", "subtitle", "data", "attachment", "unknown"]
@@ -54,6 +55,10 @@ class MediaInfo:
         time_base: Unit of the video's time stamps in seconds.
         pixel_aspect: Width of a pixel over its height, in the upright picture.
         video_index: Index of the video stream among `streams`.
+        starts_late: It is a part of the file, and the file's beginning does not belong to it.
+        ends_at_s: Where the part ends, in the part's own clock; `None` is the end of the file.
+        hdr: What HDR10 video says of its screen and its light; `None` when it says nothing.
+        plays: How often an animation is shown, 0 for ever; `None` for what is no animation.
         missing_frames: How many of `frames` lie beyond the end of a file that was cut off.
         clock_offset_s: What the reader takes off all time stamps; not 0 only for broadcast clocks.
     """
@@ -78,6 +83,10 @@ class MediaInfo:
     video_index: int = 0
     clock_offset_s: Fraction = Fraction(0)
     missing_frames: int = 0
+    hdr: HdrMetadata | None = None
+    plays: int | None = None
+    starts_late: bool = False
+    ends_at_s: Fraction | None = None
 
     @property
     def frames_estimate(self) -> int | None:
@@ -115,6 +124,7 @@ class MediaInfo:
             "is_mirrored": self.is_mirrored,
             "pixel_aspect": _ratio(self.pixel_aspect),
             "is_interlaced": self.is_interlaced,
+            "plays": self.plays,
             "time_base": _ratio(self.time_base),
             "streams": [_stream_json(stream) for stream in self.streams],
         }

@@ -15,6 +15,7 @@ class MediaLimits:
         max_duration_s: Longest video.
         max_streams: Most streams of all kinds in one file.
         max_frames: Most frames of a video; `None` leaves it to `max_duration_s`.
+        max_animation_frames: Most frames of an animated picture.
     """
 
     max_still_pixels: int = 100_000_000
@@ -22,6 +23,7 @@ class MediaLimits:
     max_duration_s: float = 36_000.0
     max_streams: int = 64
     max_frames: int | None = None
+    max_animation_frames: int = 100_000
 
     def check_size(self, size_wh: tuple[int, int]) -> None:
         """Refuse a picture or video by its sides.
@@ -65,6 +67,18 @@ class MediaLimits:
         if self.max_frames is not None and frames is not None and frames > self.max_frames:
             raise MediaTooLargeError(
                 f"length: got {frames} frames, at most {self.max_frames} are allowed; cut it first"
+            )
+
+    def check_animation(self, frames: int) -> None:
+        """Refuse an animated picture by its length.
+
+        Raises:
+            MediaTooLargeError: It has more than `max_animation_frames`.
+        """
+        if frames > self.max_animation_frames:
+            raise MediaTooLargeError(
+                f"length: got {frames} frames, at most {self.max_animation_frames} are allowed in an animation; "
+                "cut it first"
             )
 
     def check_streams(self, count: int) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from av import VideoFrame
 from av.sidedata.sidedata import SideDataContainer, Type
 
-from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat, Plane
+from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
+from app.core.planes import Plane
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from PIL import AvifImagePlugin, TiffImagePlugin
 
+from app.media.animation_chunks import gif_xmp
 from app.media.boxes import metadata_values, xmp_boxes
 from app.media.chunks import jpeg_segments, png_chunks, read_chunk, webp_chunks
 from app.media.ebml import tag_values
@@ -93,6 +94,7 @@ _READERS: dict[MediaKind, Callable[[BinaryIO], Iterator[bytes]]] = {
     MediaKind.JPEG: _jpeg,
     MediaKind.PNG: _png,
     MediaKind.APNG: _png,
+    MediaKind.GIF: gif_xmp,
     MediaKind.WEBP: _webp,
     MediaKind.ANIMATED_WEBP: _webp,
     MediaKind.TIFF: _tiff,

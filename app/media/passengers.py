@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import av
 from av import AudioStream
 from av.container import InputContainer, OutputContainer
 from av.packet import Packet
-from av.stream import Discard, Stream
+from av.stream import AttachmentStream, Discard, Stream
 
 from app.core.errors import MediaError
 from app.core.types import Notice
 from app.media.carriers import Carrier, CopyCarrier, TranscodeCarrier
-from app.media.demux import codec_name, packets
+from app.media.demux import codec_name, is_cover, main_video, packets
 from app.media.encoders import Container
+from app.media.info import MediaInfo
+from app.media.span import seek_before
+from app.media.subtitle_carrier import TEXT_CODECS, TextCarrier
+
+if TYPE_CHECKING:
+    from av.container.core import Chapter
 
 _COPIED: Final[dict[Container, frozenset[str]]] = {
     "mp4": frozenset({"aac", "mp3", "ac3", "eac3", "opus", "flac", "alac", "mov_text"}),
@@ -43,6 +49,14 @@ _KEPT_METADATA: Final = frozenset(
 """Tags of the file that are kept; places, devices and makers' own tags are not among them."""
 
 
+_LEAD_IN_S: Final = Fraction(1, 10)
+"""Sound before a part that goes along unheard where the container, or our own encoding, can cut it off: decoders need
+a running start."""
+
+_INTERLEAVED_WITHIN_S: Final = 30
+"""Streams of a file lie side by side; what belongs to one time does not lie farther behind another than this."""
+
+
 class Passengers:
     """The streams of `source` that go along into `output`, which must not have written its header yet.
 
@@ -52,7 +66,7 @@ class Passengers:
         source: An open file of its own, not the one that the pictures are read from.
         output: The file being written.
         container: Its format.
-        offset_s: What is taken off all times.
+        info: Of the video that they go along with: which part of the file it is, and what is taken off all times.
     """
 
     def __init__(
@@ -61,16 +75,24 @@ class Passengers:
         output: OutputContainer,
         *,
         container: Container,
-        offset_s: Fraction = Fraction(0),
+        info: MediaInfo,
     ) -> None:
         self._output = output
         self._container = container
-        self._offset_s = offset_s
+        self._info = info
+        self._offset_s = info.clock_offset_s
         self._notices: list[Notice] = []
         self._carriers: dict[int, Carrier] = {}
         for stream in source.streams:
             if stream.type in ("audio", "subtitle"):
                 self._add(stream)
+            elif isinstance(stream, AttachmentStream):
+                self._attach(stream)
+            elif is_cover(stream):
+                self._note(
+                    "media.cover_dropped",
+                    "the cover picture was left out, since it may show the face that was there before",
+                )
         self._packets = self._packets_of(source)
         self._next = next(self._packets, None)
         self._copy_tags(source)
@@ -122,10 +144,34 @@ class Passengers:
         streams = [source.streams[index] for index in self._carriers]
         if not streams:
             return
+        if self._info.starts_late:
+            seek_before(source, main_video(source), self._info.container, self._offset_s)
         try:
-            yield from packets(source, *streams)
+            yield from self._in_part(packets(source, *streams))
         except MediaError as error:
             self._note("media.stream_incomplete", f"sound or subtitles end early: {error.message}")
+
+    def _in_part(self, found: Iterator["Packet[Stream]"]) -> Iterator["Packet[Stream]"]:
+        """Leave out what is over before the part begins, or begins when it is over."""
+        end_s = self._info.ends_at_s
+        for packet in found:
+            at_s = self._time_s(packet)
+            if end_s is not None and at_s >= end_s:
+                if at_s > end_s + _INTERLEAVED_WITHIN_S:
+                    return
+                continue
+            if self._info.starts_late and at_s < 0:
+                is_sound = packet.stream.type == "audio"
+                hides = self._container in ("mp4", "mov") or isinstance(
+                    self._carriers[packet.stream_index], TranscodeCarrier
+                )
+                hidden_s = _LEAD_IN_S if is_sound and hides else 0
+                over_s = at_s + (packet.duration or 0) * packet.time_base
+                if over_s <= -hidden_s:
+                    continue
+                if not is_sound:
+                    _begin_at(packet, round(self._offset_s / packet.time_base))
+            yield packet
 
     def _add(self, stream: Stream) -> None:
         codec = codec_name(stream)
@@ -137,18 +183,44 @@ class Passengers:
                 f"{stream.type} track of codec {codec or 'unknown'} was left out",
             )
 
+    def _attach(self, stream: AttachmentStream) -> None:
+        """Fonts and the like go from Matroska to Matroska; nothing else has a place for them."""
+        name, kind = stream.metadata.get("filename", ""), stream.mimetype or ""
+        if self._container == "matroska" and not kind.startswith("image/"):
+            self._output.add_attachment(name, kind, stream.data)
+        elif not kind.startswith("image/"):
+            self._note("media.stream_dropped", f"{self._container} takes no attached files")
+
     def _carrier(self, stream: Stream, codec: str) -> Carrier:
         """A copy where the container takes the codec, else new sound; refuses by an exception what can be neither."""
         taken = _COPIED.get(self._container)
-        if taken is None or codec in taken:
+        if (taken is None and codec != "mov_text") or codec in (taken or ()):
             return CopyCarrier(self._output, stream, offset_s=self._offset_s)
+        if stream.type == "subtitle" and codec in TEXT_CODECS:
+            return self._text_carrier(stream, codec)
         if not isinstance(stream, AudioStream):
             raise ValueError(f"{codec} does not go into {self._container}")
         encoder = "libopus" if self._container == "webm" else "aac"
-        carrier = TranscodeCarrier(self._output, stream, encoder=encoder, offset_s=self._offset_s)
+        carrier = TranscodeCarrier(
+            self._output,
+            stream,
+            encoder=encoder,
+            offset_s=self._offset_s,
+            cuts_start=self._info.starts_late,
+        )
         self._note(
             "media.audio_converted",
             f"audio track of codec {codec} was converted, since {self._container} does not take it",
+        )
+        return carrier
+
+    def _text_carrier(self, stream: Stream, codec: str) -> Carrier:
+        carrier = TextCarrier(
+            self._output, stream, codec=codec, container=self._container, offset_s=self._offset_s
+        )
+        self._note(
+            "media.subtitles_converted",
+            f"subtitles of codec {codec} were written as plain text, as {self._container} takes them",
         )
         return carrier
 
@@ -156,8 +228,31 @@ class Passengers:
         self._output.metadata.update(
             {key: text for key, text in source.metadata.items() if key.lower() in _KEPT_METADATA}
         )
-        if chapters := source.chapters():
+        if chapters := self._chapters(source):
             self._output.set_chapters(chapters)
+
+    def _chapters(self, source: InputContainer) -> "list[Chapter]":
+        """The chapters in the part's clock; those outside it are left out."""
+        chapters = source.chapters()
+        if not self._info.starts_late and self._info.ends_at_s is None:
+            return chapters
+        kept: list[Chapter] = []
+        for chapter in chapters:
+            unit = chapter["time_base"] or Fraction(1, 1000)
+            offset = round(self._offset_s / unit) if self._info.starts_late else 0
+            last = None if self._info.ends_at_s is None else int(self._info.ends_at_s / unit)
+            start, end = max(chapter["start"] - offset, 0), chapter["end"] - offset
+            end = end if last is None else min(end, last)
+            if start < end:
+                kept.append({**chapter, "start": start, "end": end})
+        return kept
 
     def _note(self, code: str, message: str) -> None:
         self._notices.append(Notice(code, message))
+
+
+def _begin_at(packet: "Packet[Stream]", pts: int) -> None:
+    """Let a subtitle that is on the screen already begin with the part."""
+    late = pts - (packet.pts or 0)
+    packet.duration = max(0, (packet.duration or 0) - late)
+    packet.pts = packet.dts = pts

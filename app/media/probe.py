@@ -17,6 +17,7 @@ from av.video.stream import VideoStream
 
 from app.core.color import UNSPECIFIED, ColorTags
 from app.core.errors import DamagedMediaError
+from app.media.animation_chunks import AnimationFacts, animation_facts
 from app.media.demux import (
     codec_name,
     indexed_frames,
@@ -28,11 +29,13 @@ from app.media.demux import (
     video_decoder,
 )
 from app.media.frames import color_tags, native_format
+from app.media.hdr import hdr_metadata
 from app.media.info import MediaInfo, StreamInfo, StreamType
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import Orientation, orientation_of
 from app.media.sniff import MediaKind, sniff
 from app.media.still import still_info
+from app.media.webp_frames import animated_webp_info
 
 _COUNT_UP_TO_BYTES: Final = 512 << 20
 """Files without an index are read through once to count their frames, up to this size: a second or two."""
@@ -52,6 +55,9 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
     kind = sniff(path)
     if kind.is_still:
         return still_info(path, limits)
+    if kind is MediaKind.ANIMATED_WEBP:
+        return animated_webp_info(path, limits)
+    facts = _facts(path, kind, limits)
     with opened(path, kind) as container:
         limits.check_streams(len(container.streams))
         stream = main_video(container)
@@ -59,7 +65,28 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
         file_bytes = path.stat().st_size
         frame, frames = _first_frame(container, stream, limits, file_bytes)
         info = _video_info(kind, container, frame, frames)
-        return replace(info, missing_frames=missing_samples(stream, file_bytes))
+        info = replace(info, missing_frames=missing_samples(stream, file_bytes))
+        return info if facts is None else _as_animation(info, facts)
+
+
+def _facts(path: Path, kind: MediaKind, limits: MediaLimits) -> AnimationFacts | None:
+    if kind.family != "animation":
+        return None
+    facts = animation_facts(path, kind)
+    limits.check_animation(facts.frames)
+    return facts
+
+
+def _as_animation(info: MediaInfo, facts: AnimationFacts) -> MediaInfo:
+    """What the library leaves out of animated pictures: loops, and how long the last frame stays."""
+    stream = info.streams[0]
+    duration_pts = round(facts.duration_s / stream.time_base) if stream.time_base else None
+    return replace(
+        info,
+        plays=facts.plays,
+        duration_s=float(facts.duration_s),
+        streams=(replace(stream, start_pts=0, duration_pts=duration_pts),),
+    )
 
 
 def _duration_s(container: InputContainer) -> float | None:
@@ -121,6 +148,7 @@ def _video_info(
         streams=tuple(_stream_info(each) for each in container.streams),
         video_index=stream.index,
         clock_offset_s=_clock_offset_s(kind, container),
+        hdr=hdr_metadata(frame),
     )
 
 

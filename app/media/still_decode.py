@@ -11,7 +11,8 @@ import numpy as np
 from PIL import Image, ImageCms
 
 from app.core.errors import DamagedMediaError
-from app.core.picture import PIXEL_FORMATS, Picture, Plane
+from app.core.picture import PIXEL_FORMATS, Picture
+from app.core.planes import Plane
 from app.core.types import Notice
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors

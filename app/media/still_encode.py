@@ -9,7 +9,8 @@ import numpy as np
 from PIL import Image, features
 
 from app.core.errors import OutputError, UnsupportedOutputError
-from app.core.picture import Picture, Plane
+from app.core.picture import Picture
+from app.core.planes import Plane
 from app.core.types import Notice
 from app.media.still_png import encode_png
 from app.media.still_tiff import encode_tiff

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from PIL import Image
 
-from app.core.picture import Plane
+from app.core.planes import Plane
 from app.media.still_types import PngChunk, Still
 
 _HEAD_BYTES = 33

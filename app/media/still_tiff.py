@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 from PIL.TiffImagePlugin import ImageFileDirectory_v2
 
-from app.core.picture import Plane
+from app.core.planes import Plane
 from app.media.still_types import Still
 
 _EXIF_IFD = 0x8769

@@ -13,9 +13,11 @@ from app.core.errors import SizeChangedError
 from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.types import Frame, Notice
 from app.media.encodable import EncodableFrames, encoded_tags
-from app.media.encoders import EncoderSpec, VideoEncoding, encoded_format, encoder_for
+from app.media.encoders import EncoderSpec, VideoEncoding, codec_of, encoded_format, encoder_for
 from app.media.frames import color_range
+from app.media.hardware import HARDWARE_ENCODERS, working_encoder
 from app.media.info import MediaInfo
+from app.media.orientation import fits_chroma
 
 _USUAL_RATE: Final = Fraction(25)
 _LARGE_PX: Final = 8_000_000
@@ -50,14 +52,20 @@ class VideoTrack:
         self._pending: Frame | None = None
         self._step = max(1, round(1 / ((info.rate or _USUAL_RATE) * self._time_base)))
         source = PIXEL_FORMATS.get(info.pixel_format, first.picture.pixel_format)
+        self.notices: tuple[Notice, ...] = ()
         encoder = encoder_for(encoding)
         self._format = encoded_format(
             first.picture.pixel_format, source=source, size_wh=self._size_wh, encoder=encoder
         )
+        if encoding.uses_hardware:
+            encoder = self._hardware(encoder, encoding)
         tags = encoded_tags(first.picture, source=info.tags, source_is_yuv=source.family == "yuv")
         self._encodable = EncodableFrames(self._format, tags)
         self._stream = self._added_stream(encoder, encoding, tags)
-        self.notices = _conversion_notices(first, self._format.bits, self._format.has_alpha)
+        self.notices = (
+            *self.notices,
+            *_conversion_notices(first, self._format.bits, self._format.has_alpha),
+        )
 
     def write(self, frame: Frame) -> None:
         """Take a frame, and encode the one before it.
@@ -99,7 +107,29 @@ class VideoTrack:
             return self._step
         offset = round(self._info.clock_offset_s / self._time_base)
         left = (stream.start_pts or 0) + stream.duration_pts - offset - pts
-        return left if 0 < left <= 2 * self._step else self._step
+        is_likely = self._info.plays is not None or left <= 2 * self._step
+        return left if left > 0 and is_likely else self._step
+
+    def _hardware(self, software: EncoderSpec, encoding: VideoEncoding) -> EncoderSpec:
+        """The card's encoder if it takes these very frames; else the software, said in a notice."""
+        candidates = HARDWARE_ENCODERS.get(codec_of(encoding), ())
+        fits = fits_chroma(self._size_wh, self._format)
+        found = working_encoder(candidates, self._format.name) if fits else None
+        if found is None:
+            self.notices = (
+                Notice(
+                    "media.software_encoder",
+                    "no hardware encoder that takes this video works here; it was encoded in software",
+                ),
+            )
+        return found or software
+
+    def _options(self, encoder: EncoderSpec, encoding: VideoEncoding) -> dict[str, str]:
+        options = encoder.codec_options(encoding)
+        hdr = self._info.hdr.encoder_options(encoder.name) if self._info.hdr else {}
+        for name, value in hdr.items():
+            options[name] = ":".join(each for each in (options.get(name), value) if each)
+        return options
 
     def _thrift(self, encoder: EncoderSpec, encoding: VideoEncoding) -> dict[str, str]:
         """Look less far ahead where every frame that waits costs 25 MB, or more."""
@@ -115,7 +145,10 @@ class VideoTrack:
             self._output.add_stream(
                 encoder.name,
                 rate=self._info.rate or _USUAL_RATE,
-                options={**encoder.codec_options(encoding), **self._thrift(encoder, encoding)},
+                options={
+                    **self._options(encoder, encoding),
+                    **self._thrift(encoder, encoding),
+                },
             ),
         )
         context = stream.codec_context

@@ -34,7 +34,7 @@ from app.pipeline.stages import (
     watched,
     watched_where_changed,
 )
-from app.pipeline.target import Sink, Target, open_target
+from app.pipeline.target import Sink, Target, open_wanted_target
 from app.processors.base import ProcessorSpec, checked_options
 from app.safety.gate import LOOK_SIDE_PX, ContentGate, GateWatch
 
@@ -111,7 +111,7 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
     refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
     label = new_label()
     with (
-        _opened(spec.target, tools.limits) as target,
+        _opened(spec, tools.limits) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
         identity, notices = source_identity(spec.sources, tools)
@@ -126,10 +126,10 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
 
 
 @contextmanager
-def _opened(path: Path, limits: MediaLimits) -> Iterator[Target]:
+def _opened(spec: RenderSpec, limits: MediaLimits) -> Iterator[Target]:
     with ExitStack() as stack:
         with role_told("the target"):
-            target = stack.enter_context(open_target(path, limits))
+            target = stack.enter_context(open_wanted_target(spec, limits))
         yield target
 
 

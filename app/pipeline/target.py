@@ -12,16 +12,24 @@ from app.core.errors import NoFaceInTargetError
 from app.core.picture import Picture
 from app.core.types import Frame, Notice, Window
 from app.labelling.metadata import Label, still_xmp, video_metadata
+from app.media.animation_write import AnimationWriter, animation_format_of
 from app.media.decode import VideoReader
 from app.media.encode import VideoWriter
+from app.media.encoder_choice import chosen_codec
 from app.media.encoders import VideoEncoding, container_of
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
 from app.media.probe import probe
+from app.media.resample import at_rate, exact_rate, info_at_rate
+from app.media.span import TimeSpan
 from app.media.still import output_format, read_still, write_still
 from app.media.still_encode import StillEncoding
 from app.media.still_types import Still
-from app.pipeline.spec import RenderSpec
+from app.media.tonemap import in_sdr, info_in_sdr
+from app.pipeline.spec import RenderSpec, Timing
+
+WHOLE_AS_IT_IS = Timing()
+"""All frames, with their times."""
 
 
 class Sink(Protocol):
@@ -64,18 +72,39 @@ class Target(Protocol):
 
 
 @contextmanager
-def open_target(path: Path, limits: MediaLimits) -> Iterator[Target]:
-    """Open the file to change.
+def open_target(
+    path: Path,
+    limits: MediaLimits,
+    *,
+    timing: Timing = WHOLE_AS_IT_IS,
+    makes_sdr: bool = False,
+) -> Iterator[Target]:
+    """Open the file to change; a still has no time, so timing means nothing for it.
 
     Raises:
+        UsageError: No frame lies in the part that is wanted.
         MediaError: It cannot be read.
     """
     info = probe(path, limits)
     if info.kind == "still":
         yield StillTarget(read_still(path, limits), info)
         return
-    with VideoReader(path, limits) as reader:
-        yield VideoTarget(path, reader)
+    end_s = None if timing.end_s is None else _exact_s(timing.end_s)
+    span = TimeSpan(start_s=_exact_s(timing.start_s), end_s=end_s)
+    with VideoReader(path, limits, span=span) as reader:
+        rate = None if timing.fps is None else exact_rate(timing.fps)
+        yield VideoTarget(path, reader, rate=rate, makes_sdr=makes_sdr)
+
+
+def open_wanted_target(spec: RenderSpec, limits: MediaLimits) -> AbstractContextManager[Target]:
+    """Open the file to change, as a request wants it."""
+    makes_sdr = spec.encoding.dynamic_range == "sdr"
+    return open_target(spec.target, limits, timing=spec.timing, makes_sdr=makes_sdr)
+
+
+def _exact_s(seconds: float) -> Fraction:
+    """What a person wrote: 0.1 is a tenth, not the nearest number to it that a computer has."""
+    return Fraction(str(seconds))
 
 
 class StillTarget:
@@ -128,14 +157,24 @@ class _StillSink:
 class VideoTarget:
     """A video, or an animated picture."""
 
-    def __init__(self, path: Path, reader: VideoReader) -> None:
+    def __init__(
+        self,
+        path: Path,
+        reader: VideoReader,
+        *,
+        rate: Fraction | None = None,
+        makes_sdr: bool = False,
+    ) -> None:
         self._path = path
         self._reader = reader
+        self._rate = rate
+        self._makes_sdr = makes_sdr
 
     @property
     def info(self) -> MediaInfo:
-        """What the file is."""
-        return self._reader.info
+        """What the file is, or the part of it, at the rate and in the range that are wanted."""
+        info = info_in_sdr(self._reader.info) if self._makes_sdr else self._reader.info
+        return info if self._rate is None else info_at_rate(info, self._rate)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -144,7 +183,8 @@ class VideoTarget:
 
     def frames(self) -> Iterator[Frame]:
         """Decode; iterate once."""
-        return self._reader.frames()
+        frames = in_sdr(self._reader.frames()) if self._makes_sdr else self._reader.frames()
+        return frames if self._rate is None else at_rate(frames, self._rate, self._reader.info)
 
     def demand_faces(self, windows: Iterator[Window]) -> Iterator[Window]:
         """Pass everything on: a frame without a face comes out as it is."""
@@ -153,14 +193,28 @@ class VideoTarget:
     @contextmanager
     def sink(self, path: Path, spec: RenderSpec, label: Label) -> Iterator[Sink]:
         """Encode as frames come; the original sound is carried along."""
+        animation = animation_format_of(spec.output)
+        if animation is not None:
+            with AnimationWriter(
+                path,
+                info=self.info,
+                kind=animation,
+                quality=spec.encoding.quality,
+                xmp=still_xmp(label, None),
+            ) as animated:
+                yield animated
+            return
+        container = container_of(spec.output)
         encoding = VideoEncoding(
-            container=container_of(spec.output),
+            container=container,
+            codec=chosen_codec(spec.encoding.codec, container=container, info=self.info),
             quality=spec.encoding.quality,
             preset=spec.encoding.preset,
+            uses_hardware=spec.encoding.encoder == "hardware",
         )
         with VideoWriter(
             path,
-            source=self._path,
+            source=self._path if self.info.plays is None else None,
             info=self.info,
             encoding=encoding,
             metadata=video_metadata(label),

@@ -226,14 +226,12 @@ def test_damaged_sound_never_fails_the_video(make_clip: MakeClip, tmp_path: Path
     assert probe(tmp_path / "out.mp4").frames == 25
 
 
-def test_a_track_that_cannot_go_along_is_left_out_with_a_notice(
-    make_clip: MakeClip, tmp_path: Path
-) -> None:
+def test_a_track_that_is_converted_says_so(make_clip: MakeClip, tmp_path: Path) -> None:
     source = make_clip("a.mkv", frames=5)
     with_subtitles = tmp_path / "subtitles.mkv"
     _add_subtitles(source, with_subtitles)
     notices = copy(with_subtitles, tmp_path / "out.mp4")
-    assert [notice.code for notice in notices] == ["media.stream_dropped"]
+    assert [notice.code for notice in notices] == ["media.subtitles_converted"]
     assert copy(with_subtitles, tmp_path / "out.mkv", VideoEncoding(container="matroska")) == ()
     assert len(stored_packets(tmp_path / "out.mkv", "subtitle")[0]) == 1
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from app.core.color import ColorTags
-from app.core.picture import PIXEL_FORMATS, Picture, Plane
+from app.core.picture import PIXEL_FORMATS, Picture
+from app.core.planes import Plane
 from app.core.types import CropSpec, FaceBatch
 from app.inference.spec import ModelZoo
 from app.media.encodable import EncodableFrames

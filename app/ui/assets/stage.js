@@ -124,8 +124,11 @@ function fitted(media, content) {
   return h("div", { class: "fd-fitted", style: `--ratio: ${width / height}` }, content);
 }
 
+// Pictures that move: browsers show them like any other picture, and not in a player.
+const ANIMATIONS = new Set(["gif", "apng", "animated-webp"]);
+
 function show(media, address, { title }) {
-  if (media.kind === "video") {
+  if (media.kind === "video" && !ANIMATIONS.has(media.info?.container)) {
     return h("video", { src: address, controls: true, playsinline: true, preload: "metadata", title, poster: null });
   }
   return orThumbnail(h("img", { src: address, alt: title }), media.id);

@@ -1,0 +1,112 @@
+"""What HDR10 video says of the screen it was made on, and of its brightest pixels: kept from file to file.
+
+Source: SMPTE ST 2086 (mastering display), CTA-861.3 (content light level); the layout of FFmpeg's side data.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from av import VideoFrame
+
+from app.core.tone import HLG, PQ
+
+if TYPE_CHECKING:
+    from av.sidedata.sidedata import SideDataContainer
+
+_DISPLAY_STRUCT: Final = struct.Struct("=20i2i")
+_LIGHT_STRUCT: Final = struct.Struct("=2I")
+_COLOR_UNIT: Final = 50_000
+_LIGHT_UNIT: Final = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HdrMetadata:
+    """Mastering display and content light level.
+
+    Attributes:
+        primaries_xy: Red, green, blue and white of the mastering display; `None` when not said.
+        luminance: Its lowest and highest light in cd/m2; `None` when not said.
+        light_level: Brightest pixel, and brightest frame on average, in cd/m2; `None` when not said.
+    """
+
+    primaries_xy: tuple[tuple[Fraction, Fraction], ...] | None = None
+    luminance: tuple[Fraction, Fraction] | None = None
+    light_level: tuple[int, int] | None = None
+
+    def encoder_options(self, encoder: str) -> Mapping[str, str]:
+        """The parameters with which an encoder writes these facts into its stream; none for one that cannot."""
+        if encoder == "libx265":
+            return {"x265-params": ":".join(("hdr10=1", *self._parts("max-cll", whole=True)))}
+        if encoder == "libsvtav1":
+            return {"svtav1-params": ":".join(self._parts("content-light", whole=False))}
+        return {}
+
+    def _parts(self, light_name: str, *, whole: bool) -> list[str]:
+        parts = []
+        if self.primaries_xy is not None and self.luminance is not None:
+            name = "master-display" if whole else "mastering-display"
+            parts.append(f"{name}={self._display(whole=whole)}")
+        if self.light_level is not None:
+            parts.append(f"{light_name}={self.light_level[0]},{self.light_level[1]}")
+        return parts
+
+    def _display(self, *, whole: bool) -> str:
+        assert self.primaries_xy is not None
+        assert self.luminance is not None
+
+        def text(value: Fraction, unit: int) -> str:
+            return str(round(value * unit)) if whole else f"{float(value):.5f}"
+
+        red, green, blue, white = (
+            f"({text(x, _COLOR_UNIT)},{text(y, _COLOR_UNIT)})" for x, y in self.primaries_xy
+        )
+        low, high = (text(each, _LIGHT_UNIT) for each in self.luminance)
+        return f"G{green}B{blue}R{red}WP{white}L({high},{low})"
+
+
+def hdr_metadata(frame: VideoFrame) -> HdrMetadata | None:
+    """What a decoded frame says; `None` when it says nothing."""
+    display = _side_data(frame, "MASTERING_DISPLAY_METADATA", _DISPLAY_STRUCT)
+    light = _side_data(frame, "CONTENT_LIGHT_LEVEL", _LIGHT_STRUCT)
+    if display is None and light is None:
+        return None
+    primaries, luminance = _display_facts(display) if display else (None, None)
+    return HdrMetadata(
+        primaries_xy=primaries,
+        luminance=luminance,
+        light_level=(light[0], light[1]) if light else None,
+    )
+
+
+def is_hdr(transfer: int) -> bool:
+    """True for the transfer functions of HDR."""
+    return transfer in (PQ, HLG)
+
+
+def _side_data(
+    frame: VideoFrame,
+    name: Literal["MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL"],
+    layout: struct.Struct,
+) -> tuple[int, ...] | None:
+    container = cast("SideDataContainer", frame.side_data)
+    for index in range(len(container)):
+        each = container[index]
+        if each.type.name == name:
+            data = bytes(each)
+            return layout.unpack(data[: layout.size]) if len(data) >= layout.size else None
+    return None
+
+
+def _display_facts(
+    values: tuple[int, ...],
+) -> tuple[tuple[tuple[Fraction, Fraction], ...] | None, tuple[Fraction, Fraction] | None]:
+    *numbers, has_primaries, has_luminance = values
+    ratios = [
+        Fraction(top, bottom) if bottom else Fraction(0)
+        for top, bottom in zip(numbers[::2], numbers[1::2], strict=True)
+    ]
+    pairs = tuple(zip(ratios[:8:2], ratios[1:8:2], strict=True))
+    return pairs if has_primaries else None, (ratios[8], ratios[9]) if has_luminance else None

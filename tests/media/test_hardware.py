@@ -1,0 +1,70 @@
+"""Hardware encoders: taken when they encode, else software does it and says so."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.core.types import Notice
+from app.media.decode import VideoReader
+from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encoders import ENCODERS, EncoderSpec, VideoCodec
+from app.media.hardware import HARDWARE_ENCODERS, encodes, working_encoder
+from app.media.probe import probe
+from tests.media.conftest import MakeClip
+
+MISSING = replace(ENCODERS["h264"], name="h264_of_nowhere")
+
+
+def test_an_encoder_that_is_not_there_does_not_encode() -> None:
+    assert not encodes(MISSING, "yuv420p")
+    assert not encodes(ENCODERS["h264"], "rgb24")
+    assert encodes(ENCODERS["h264"], "yuv420p")
+
+
+@pytest.mark.parametrize(
+    ("candidates", "pixel_format", "found"),
+    [
+        ((MISSING, ENCODERS["h264"]), "yuv420p", "libx264"),
+        ((MISSING,), "yuv420p", None),
+        ((ENCODERS["h264"],), "yuv420p12le", None),
+        ((), "yuv420p", None),
+    ],
+)
+def test_the_first_one_that_encodes_is_taken(
+    candidates: tuple[EncoderSpec, ...], pixel_format: str, found: str | None
+) -> None:
+    encoder = working_encoder(candidates, pixel_format)
+    assert (encoder.name if encoder else None) == found
+
+
+@pytest.mark.parametrize("codec", HARDWARE_ENCODERS)
+def test_every_one_has_all_presets_and_a_quality(codec: VideoCodec) -> None:
+    for encoder in HARDWARE_ENCODERS[codec]:
+        options = encoder.codec_options(VideoEncoding(preset="slow", quality=80))
+        assert encoder.rate_option in options
+        assert set(encoder.containers) <= set(ENCODERS[codec].containers)
+
+
+def write(source: Path, path: Path, encoding: VideoEncoding) -> tuple[Notice, ...]:
+    with (
+        VideoReader(source) as reader,
+        VideoWriter(path, source=None, info=reader.info, encoding=encoding, metadata={}) as writer,
+    ):
+        for frame in reader.frames():
+            writer.write(frame)
+    return writer.notices
+
+
+@pytest.mark.parametrize("codec", ["h264", "ffv1"])
+def test_a_wish_for_hardware_never_fails_the_job(
+    codec: VideoCodec, make_clip: MakeClip, tmp_path: Path
+) -> None:
+    source, path = make_clip("a.mp4", size_wh=(256, 256), frames=5), tmp_path / "out"
+    encoding = VideoEncoding(codec=codec, container="matroska", uses_hardware=True)
+    notices = write(source, path, encoding)
+    assert probe(path).frames == 5
+    has_hardware = working_encoder(HARDWARE_ENCODERS.get(codec, ()), "yuv420p") is not None
+    assert [notice.code for notice in notices] == (
+        [] if has_hardware else ["media.software_encoder"]
+    )
