@@ -73,7 +73,7 @@ def serve(
             # Only now, while the engine starts in its own process: the page's libraries take seconds to load.
             from app.serving import serve_page
 
-            serve_page(settings, studio, listening, stopping)
+            serve_page(settings, studio, listening, stopping, announce=typer.echo)
 
 
 @app.command(hidden=True)

@@ -1,7 +1,7 @@
 """The web process: the API and the page on it."""
 
-import logging
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -12,8 +12,6 @@ from app.config import Settings
 from app.runtime.stopping import StopFlag
 from app.service import Studio
 from app.ui.page import mount_page
-
-logger = logging.getLogger(__name__)
 
 _DRAIN_S = 5
 
@@ -32,7 +30,12 @@ class _Server(uvicorn.Server):
 
 
 def serve_page(
-    settings: Settings, studio: Studio, listening: socket.socket, stopping: StopFlag
+    settings: Settings,
+    studio: Studio,
+    listening: socket.socket,
+    stopping: StopFlag,
+    *,
+    announce: Callable[[str], None],
 ) -> None:
     """Serve until somebody stops the process.
 
@@ -41,6 +44,7 @@ def serve_page(
         studio: What page and API ask.
         listening: The address, already taken.
         stopping: Set on a signal.
+        announce: Told what to open in a browser.
     """
     options = ApiOptions(
         max_upload_bytes=settings.max_upload_bytes,
@@ -56,7 +60,9 @@ def serve_page(
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_S,
     )
-    logger.warning("FaceDock is at http://%s:%d", _name_of(settings.host), settings.port)
+    announce(
+        f"Open http://{_name_of(settings.host)}:{settings.port} in a browser; Ctrl+C stops FaceDock"
+    )
     _Server(config, stopping).run(sockets=[listening])
 
 

@@ -7,14 +7,12 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import Final, Literal
 
 from av import VideoFrame
+from av.sidedata.sidedata import SideDataContainer
 
 from app.core.tone import HLG, PQ
-
-if TYPE_CHECKING:
-    from av.sidedata.sidedata import SideDataContainer
 
 _DISPLAY_STRUCT: Final = struct.Struct("=20i2i")
 _LIGHT_STRUCT: Final = struct.Struct("=2I")
@@ -91,7 +89,8 @@ def _side_data(
     name: Literal["MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL"],
     layout: struct.Struct,
 ) -> tuple[int, ...] | None:
-    container = cast("SideDataContainer", frame.side_data)
+    # Not `frame.side_data`: a cycle that holds the frame's memory, see `orientation_of`.
+    container = SideDataContainer(frame)  # type: ignore[call-arg]  # its stub has no constructor
     for index in range(len(container)):
         each = container[index]
         if each.type.name == name:

@@ -26,6 +26,6 @@ def taken_address(host: str, port: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {host} port {port} ({error.strerror}); "
-                "stop what uses it, or choose another one with --port"
+                "stop what uses it, or choose another one with --port (make run PORT=...)"
             ) from error
         yield taken

@@ -175,8 +175,8 @@ def _people(texts: Texts) -> tuple[gr.Radio, gr.Number]:
         elem_classes="fd-segments",
     )
     number = gr.Number(
+        # No bound here: Gradio refuses a value beyond one with a message of its own, also while nobody sees the field.
         value=1,
-        minimum=1,
         precision=0,
         visible=False,
         label=texts("people.number"),
@@ -202,7 +202,8 @@ def _processing(processors: Sequence[ProcessorInfo], texts: Texts) -> tuple[Step
 
 def _output(texts: Texts) -> tuple[OptionControls, gr.Radio]:
     _heading(texts("section.output"))
-    encoding = draw_options(_ENCODING, "encoding", texts)
+    with gr.Accordion(texts("output.more"), open=False, elem_classes="fd-fold"):
+        encoding = draw_options(_ENCODING, "encoding", texts)
     consent = gr.Radio(
         [(texts(f"consent.{basis}"), basis) for basis in get_args(ConsentBasis)],
         label=texts("consent.title"),

@@ -127,4 +127,6 @@ def _person(whom: str | None, number: float | None) -> int | None:
     """The person's number from 0; `None` is everybody."""
     if whom != ONE_PERSON:
         return None
-    return 0 if number is None else int(number) - 1
+    if number is None or number < 1 or number != int(number):
+        raise UsageError("say which person: a whole number, counted from 1 at the left")
+    return int(number) - 1

@@ -171,7 +171,7 @@ def test_before_and_after_are_compared_with_the_keyboard(
     split = visit.stage.locator(".fd-comparison").evaluate(
         "box => box.style.getPropertyValue('--split')"
     )
-    assert split == "60%"
+    assert split == "25%"
     for picture_shown in visit.stage.locator("img").all():
         assert picture_shown.evaluate("image => image.complete && image.naturalWidth") == 512
 
@@ -260,6 +260,7 @@ def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face
     visit.page.get_by_label("number input for Likeness").fill("0.25")
     visit.page.get_by_label("Keep the inside of the mouth").uncheck()
     visit.page.get_by_label("Polish faces").check()
+    visit.page.get_by_role("button", name="Quality and format").click()
     visit.page.get_by_label("number input for Quality").fill("55")
     visit.page.get_by_label("number input for Quality").blur()
     visit.start()
@@ -440,3 +441,33 @@ def test_private_media_never_reach_gradios_cache(
     assert site.gradio_cache.is_dir() is False or not any(
         path.is_file() for path in site.gradio_cache.rglob("*")
     )
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1366, 768), (1280, 720), (390, 844)])
+def test_every_ground_for_consent_is_seen_when_one_is_asked_for(
+    visit: Visit, picture: Path, face: Path, size: tuple[int, int]
+) -> None:
+    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
+    visit.choose_target(picture)
+    visit.add_faces(face)
+    visit.start()
+    visit.page.wait_for_timeout(300)
+    bar = visit.page.locator("#fd-start-bar").bounding_box()
+    choices = visit.page.locator("#fd-consent label").all()
+    assert len(choices) == 4
+    for choice in choices:
+        box = choice.bounding_box()
+        assert bar and box
+        bottom = box["y"] + box["height"]
+        assert box["y"] >= 0 and bottom <= size[1] + 1
+        assert bottom <= bar["y"] + 1 or box["y"] >= bar["y"] + bar["height"]
+
+
+def test_a_senseless_number_is_said_and_forgotten(visit: Visit, picture: Path, face: Path) -> None:
+    visit.prepare(picture, face)
+    visit.page.get_by_label("One person").check()
+    visit.page.get_by_label("Number of the person").fill("0")
+    visit.start()
+    expect(visit.note).to_contain_text("counted from 1")
+    visit.page.get_by_label("Everyone", exact=True).check()
+    visit.start()

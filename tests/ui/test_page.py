@@ -208,7 +208,7 @@ def test_every_event_is_private(client: TestClient) -> None:
 def test_no_control_holds_a_file(client: TestClient) -> None:
     kinds = {component["type"] for component in client.get("/config").json()["components"]}
     assert kinds <= {
-        *("html", "column", "row", "form", "button", "json"),
+        *("html", "column", "row", "form", "button", "json", "accordion"),
         *("checkbox", "slider", "dropdown", "radio", "number", "textbox"),
     }
 

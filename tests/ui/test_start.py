@@ -66,9 +66,9 @@ def test_the_controls_become_a_request(form: StartForm) -> None:
     ("whom", "number", "person"),
     [
         pytest.param("everyone", 3, None, id="everyone, whatever the hidden number says"),
+        pytest.param("everyone", 0, None, id="everyone, even where it makes no sense"),
         pytest.param("one", 1, 0, id="the first is 0 inside"),
         pytest.param("one", 4.0, 3, id="the fourth"),
-        pytest.param("one", None, 0, id="an emptied number is the first"),
     ],
 )
 def test_people_count_from_one(
@@ -95,6 +95,8 @@ def test_a_started_job_is_answered_by_its_id(form: StartForm, studio: FakeStudio
         pytest.param({"swap": False}, id="no step"),
         pytest.param({"consent": "because"}, id="an unknown ground"),
         pytest.param({"whom": "one", "number": 0}, id="person 0"),
+        pytest.param({"whom": "one", "number": None}, id="an emptied number"),
+        pytest.param({"whom": "one", "number": 2.5}, id="half a person"),
         pytest.param({"quality": 101}, id="quality beyond its bounds"),
     ],
 )

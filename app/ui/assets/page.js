@@ -71,7 +71,8 @@ document.addEventListener(
     change({ isUrged: needed.length > 0 });
     const field = FIRST_FIELD[needed[0]] && document.querySelector(FIRST_FIELD[needed[0]]);
     field?.focus({ preventScroll: true });
-    field?.closest(".fd-card")?.scrollIntoView({ block: "nearest" });
+    // The whole group: whoever sees one answer only takes it for the only one.
+    (field?.closest("fieldset") ?? field?.closest(".fd-card"))?.scrollIntoView({ block: "nearest" });
   },
   true,
 );

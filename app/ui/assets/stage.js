@@ -146,7 +146,7 @@ function comparison(job, media) {
   const after = h("img", { class: "fd-after", src: api.result(job.id), alt: t("stage.result") });
   after.addEventListener("error", () => box.replaceChildren(before, h("p", { class: "fd-badge" }, t("stage.unshowable"))));
   const slider = h("input", {
-    type: "range", min: 0, max: 100, step: 0.5, value: 50, class: "fd-compare", "aria-label": t("stage.compare"),
+    type: "range", min: 0, max: 100, step: 0.5, value: 15, class: "fd-compare", "aria-label": t("stage.compare"),
     oninput: () => box.style.setProperty("--split", `${slider.value}%`),
   });
   const box = h(

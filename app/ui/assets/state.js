@@ -17,6 +17,8 @@ export const state = {
 };
 
 export function change(patch) {
+  // Why the last Start failed says nothing of other files.
+  if (("target" in patch || "faces" in patch) && !("startError" in patch)) patch = { ...patch, startError: null };
   Object.assign(state, patch);
   bus.dispatchEvent(new Event("change"));
 }
