@@ -261,8 +261,12 @@ def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face
     visit.page.get_by_label("Keep the inside of the mouth").uncheck()
     visit.page.get_by_label("Polish faces").check()
     visit.page.get_by_role("button", name="Quality and format").click()
+    # What lies in a fold is drawn when it is opened, and takes its values a moment later.
+    expect(visit.page.get_by_label("range slider for Quality")).to_have_value("80")
+    visit.page.wait_for_timeout(500)
     visit.page.get_by_label("number input for Quality").fill("55")
     visit.page.get_by_label("number input for Quality").blur()
+    expect(visit.page.get_by_label("range slider for Quality")).to_have_value("55")
     visit.start()
     request = finished(site, visit.job_id).request
     assert request.face_map.person == 2

@@ -64,7 +64,8 @@ def test_a_real_engine_process_does_a_job_and_stops_when_told(volume: Volume) ->
         assert volume.studio.result(job.id).path.read_bytes() == VIDEO
         pid = supervisor.pid
         assert pid is not None
-        assert volume.studio.readiness().engines[0].pid == pid
+        # The job may be done before the engine's first sign of life.
+        wait_until(lambda: volume.studio.readiness().engines[0].pid == pid)
     assert is_gone(pid)
     engine = engine_of(volume)
     assert engine is not None
