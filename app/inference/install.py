@@ -56,10 +56,6 @@ class Installer:
         self._fetcher = fetcher or Fetcher(self._store)
         self._build = build
 
-    def resolve(self, names: Iterable[str]) -> tuple[ModelId, ...]:
-        """Turn ids and the names of bundles, `embedded` or `optional`, into ids; see `Manifest.resolve`."""
-        return self._manifest.resolve(names)
-
     def status(self, model_id: ModelId) -> ModelStatus:
         """How a model stands; see `Inventory.status`."""
         return self._inventory.status(model_id)
