@@ -318,7 +318,8 @@ def _reported(*, as_json: bool) -> Iterator[None]:
         entry = entry_for(error)
         say_error(error.code, error.message or entry.text(), as_json=as_json)
         raise typer.Exit(entry.exit_code) from error
-    except (typer.Exit, typer.Abort, KeyboardInterrupt):
+    # A reader that has seen enough (`| head`) is no fault; the command line's framework ends quietly then.
+    except (typer.Exit, typer.Abort, KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as error:
         logger.exception("unexpected error")

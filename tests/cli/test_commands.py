@@ -260,3 +260,18 @@ def write_long_clip(path: Path, portrait: Path) -> None:
             picture.pts = None
             container.mux(stream.encode(picture))
         container.mux(stream.encode())
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(models_dir: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "models", "list", "--json"],
+        env={"PYTHONPATH": str(ROOT), "FACEDOCK_MODELS_DIR": str(models_dir)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout and process.stderr
+    process.stdout.close()
+    with process.stderr as stderr:
+        told = stderr.read()
+    process.wait(timeout=60)
+    assert "Traceback" not in told
+    assert "unexpected" not in told
