@@ -1,11 +1,14 @@
 """Sessions of ONNX Runtime: opened from verified bytes, on the devices that passed the probe."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
+import numpy as np
 import onnxruntime as ort
+from numpy.typing import NDArray
 
 from app.core.errors import (
     AppError,
@@ -13,11 +16,14 @@ from app.core.errors import (
     DeviceUnavailableError,
     MissingModelError,
     ModelError,
+    ModelIntegrityError,
     OutOfDeviceMemoryError,
 )
 from app.inference.cores import usable_cores
 from app.inference.integrity import check_bytes
+from app.inference.inventory import how_to_get
 from app.inference.manifest import Manifest
+from app.inference.one_by_one import OneByOne, RunMany
 from app.inference.providers import (
     ORT_ERRORS,
     PROVIDERS,
@@ -26,7 +32,8 @@ from app.inference.providers import (
     Provider,
     probe,
 )
-from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs
+from app.inference.receipts import Receipts
+from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Session
 
 _OUT_OF_MEMORY_SIGNS = (
     "failed to allocate memory",
@@ -37,6 +44,34 @@ _OUT_OF_MEMORY_SIGNS = (
     "available memory of",
 )
 _DEVICE_SIGNS = ("cuda", "cudnn", "cublas", "cufft", "device")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputPort:
+    """An input as the network declares it.
+
+    Attributes:
+        shape: Lengths of the axes; `None` is free.
+        dtype: NumPy's name of the numbers.
+    """
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether its first axis counts pictures; a single number, such as a strength, has none."""
+        return len(self.shape) > 1
+
+    def random(self, random: np.random.Generator, side_px: int) -> NDArray[np.generic]:
+        """One row of random numbers; `side_px` is for free axes."""
+        first = (1,) if self.is_batched else ()
+        sides = self.shape[1:] if self.is_batched else self.shape
+        shape = (*first, *(side_px if side is None else side for side in sides))
+        if np.issubdtype(np.dtype(self.dtype), np.floating):
+            return random.random(shape).astype(self.dtype)
+        return random.integers(0, 2, shape).astype(self.dtype)
 
 
 class OrtSession:
@@ -75,11 +110,18 @@ class OrtSession:
                 "run `python -m app doctor` to see which devices work"
             )
         self._outputs = tuple(node.name for node in self._session.get_outputs())
+        self.inputs = tuple(_port(node) for node in self._session.get_inputs())
+
+    @property
+    def fixed_batch(self) -> int | None:
+        """The only batch that the network takes, or `None` where any is fine."""
+        sizes = [port.shape[0] for port in self.inputs if port.is_batched]
+        return next((size for size in sizes if size is not None), None)
 
     @property
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs, in the network's order."""
-        return tuple(node.name for node in self._session.get_inputs())
+        return tuple(port.name for port in self.inputs)
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -117,6 +159,7 @@ class OrtModelZoo:
         *,
         device: DeviceChoice = "auto",
         threads: int = 0,
+        run_many: RunMany = map,
     ) -> None:
         """Remember what to open; nothing is loaded yet.
 
@@ -125,12 +168,14 @@ class OrtModelZoo:
             models_dir: Where the installed files are.
             device: `auto` takes the best that works; `cuda` accepts nothing else.
             threads: Of one network on the CPU; 0 is one a usable core.
+            run_many: How the rows of a network that takes one at a time are run.
         """
         self._manifest = manifest
         self._models_dir = models_dir
         self._choice: DeviceChoice = device
         self._threads = threads or usable_cores()
-        self._sessions: dict[ModelId, OrtSession] = {}
+        self._run_many = run_many
+        self._sessions: dict[ModelId, Session] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -160,7 +205,7 @@ class OrtModelZoo:
         """
         return self._manifest.get(model_id)
 
-    def session(self, model_id: ModelId) -> OrtSession:
+    def session(self, model_id: ModelId) -> Session:
         """The model's session, opened on first use and kept.
 
         Two threads that ask for the same unopened model at once may both open it; one of the two is kept.
@@ -174,12 +219,13 @@ class OrtModelZoo:
         if (known := self._sessions.get(model_id)) is not None:
             return known
         spec = self.spec(model_id)
-        session = OrtSession(
+        opened = OrtSession(
             spec.id,
             read_installed(spec, self._models_dir),
             provider=self.provider,
             threads=self._threads,
         )
+        session = opened if opened.fixed_batch is None else OneByOne(opened, self._run_many)
         return self._sessions.setdefault(model_id, session)
 
     def close(self) -> None:
@@ -197,16 +243,20 @@ def read_installed(spec: ModelSpec, models_dir: Path) -> bytes:
     try:
         content = (models_dir / spec.file).read_bytes()
     except FileNotFoundError as error:
-        wanted = spec.bundle if spec.bundle == "embedded" else spec.id
-        raise MissingModelError(
-            f"{spec.id} is not installed; run `python -m app models pull {wanted}`"
-        ) from error
+        command = (
+            "python -m app models pull embedded" if spec.bundle == "embedded" else how_to_get(spec)
+        )
+        raise MissingModelError(f"{spec.id} is not installed; run `{command}`") from error
+    if (pin := Receipts(models_dir).pin(spec)) is None:
+        raise ModelIntegrityError(
+            f"{spec.file}: was not installed by FaceDock; run `{how_to_get(spec)}`"
+        )
     check_bytes(
         spec.file,
         content,
-        sha256=spec.sha256,
-        size=spec.bytes,
-        advice=f"run `python -m app models pull {spec.id}` to install it again",
+        sha256=pin[0],
+        size=pin[1],
+        advice=f"run `{how_to_get(spec)}` to install it again",
     )
     return content
 
@@ -225,6 +275,15 @@ def choose(device: DeviceChoice) -> Provider:
             return row
         reasons.append(f"{row.device}: {outcome.detail}")
     raise DeviceUnavailableError(f"device {device!r} does not work here: {'; '.join(reasons)}")
+
+
+_DTYPES = MappingProxyType({"float": "float32", "double": "float64"})
+
+
+def _port(node: ort.NodeArg) -> InputPort:
+    shape = tuple(side if isinstance(side, int) else None for side in node.shape)
+    kind = str(node.type).removeprefix("tensor(").removesuffix(")")
+    return InputPort(name=node.name, shape=shape, dtype=_DTYPES.get(kind, kind))
 
 
 def _options(threads: int) -> ort.SessionOptions:
