@@ -58,6 +58,18 @@ def examine(settings: Settings) -> "Diagnosis":
     return examine(inventory(settings), settings.data_dir)
 
 
+def check_devices(settings: Settings) -> None:
+    """Keep to `require_gpu`.
+
+    Raises:
+        DeviceUnavailableError: Only the CPU works here, and the operator wants more.
+    """
+    if settings.require_gpu:
+        from app.inference.session import choose
+
+        choose(settings.device, requires_gpu=True)
+
+
 def workbench(settings: Settings) -> "Workbench":
     """Everything in this process, for work here and now."""
     from app.workbench import Workbench
@@ -74,7 +86,11 @@ def _tools(settings: Settings) -> "Tools":
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
     zoo = OrtModelZoo(
-        manifest(settings), settings.models_path, device=settings.device, threads=settings.threads
+        manifest(settings),
+        settings.models_path,
+        device=settings.device,
+        requires_gpu=settings.require_gpu,
+        threads=settings.threads,
     )
     return Tools.over(zoo, discover(), limits(settings))
 
@@ -128,9 +144,16 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             max_queued_jobs=settings.max_queued_jobs,
         )
         # What came from the command line is not in the environment that the engine inherits.
-        command = (*ENGINE_COMMAND, "--data", str(settings.data_dir))
+        command = (*ENGINE_COMMAND, *_engine_arguments(settings))
         with Supervisor(register, SupervisorOptions(command=command), should_stop=should_stop):
             yield Studio(parts)
+
+
+def _engine_arguments(settings: Settings) -> tuple[str, ...]:
+    named = (("--data", settings.data_dir), ("--models-dir", settings.models_path))
+    given = [text for name, value in named for text in (name, str(value))]
+    gpu = ["--require-gpu"] if settings.require_gpu else []
+    return (*given, "--device", settings.device, *gpu)
 
 
 def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:

@@ -3,32 +3,32 @@
 Commands import what they need inside themselves: `faces --json` need not wait for the page's libraries.
 """
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Column, Table
 
-from app import bootstrap
+from app import bootstrap, cli_inference
+from app.cli_inference import AcceptFlag, require_accepted
+from app.cli_parts import (
+    DeviceOption,
+    JsonFlag,
+    ModelsDirOption,
+    RequireGpuFlag,
+    reported,
+    settings_of,
+)
 from app.command_values import parse_timing
-from app.config import DeviceChoice, Settings
-from app.core.error_table import entry_for
-from app.core.errors import AppError, ConsentRequiredError, UsageError
+from app.core.errors import ConsentRequiredError, UsageError
 from app.media.choices import CodecChoice
 from app.media.probe import probe as media_probe
 from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
 from app.processors import discover
-from app.processors.base import told
 from app.runtime.listening import taken_address
 from app.runtime.stopping import stop_when_asked
-from app.terminal import print_facts, print_json, say_error, show_result, shown_progress, shown_pull
-
-logger = logging.getLogger(__name__)
+from app.terminal import print_facts, print_json, show_result, shown_progress, shown_pull
 
 app = typer.Typer(
     name="facedock",
@@ -39,10 +39,8 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="List, install and check the models.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
+cli_inference.register(app, models_app)
 
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-DeviceOption = Annotated[DeviceChoice | None, typer.Option(help="Where the networks run.")]
 
 HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Encode on the GPU if that works.")]
 SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
@@ -61,10 +59,21 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
+    models_dir: ModelsDirOption = None,
+    device: DeviceOption = None,
+    require_gpu: RequireGpuFlag = False,
 ) -> None:
     """Start the page and the API."""
-    with _reported(as_json=False):
-        settings = _settings(host=host, port=port, data_dir=data)
+    with reported(as_json=False):
+        settings = settings_of(
+            host=host,
+            port=port,
+            data_dir=data,
+            models_dir=models_dir,
+            device=device,
+            require_gpu=require_gpu or None,
+        )
+        bootstrap.check_devices(settings)
         with (
             taken_address(settings.host, settings.port) as listening,
             stop_when_asked() as stopping,
@@ -82,10 +91,16 @@ def engine(
     parent_fd: Annotated[
         int | None, typer.Option(help="Ends the engine when it is closed.")
     ] = None,
+    models_dir: ModelsDirOption = None,
+    device: DeviceOption = None,
+    require_gpu: RequireGpuFlag = False,
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
-    with _reported(as_json=False):
-        bootstrap.run_engine_process(_settings(data_dir=data), parent_fd=parent_fd)
+    with reported(as_json=False):
+        settings = settings_of(
+            data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
+        )
+        bootstrap.run_engine_process(settings, parent_fd=parent_fd)
 
 
 @app.command()
@@ -120,10 +135,11 @@ def swap(
     end: EndOption = None,
     fps: FpsOption = None,
     device: DeviceOption = None,
+    models_dir: ModelsDirOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Put a face on the people of a picture or video."""
-    with _reported(as_json=as_json):
+    with reported(as_json=as_json):
         if consent is None:
             raise ConsentRequiredError(_CONSENT_HELP)
         spec = RenderSpec(
@@ -142,7 +158,7 @@ def swap(
             ),
             timing=parse_timing(start, end, fps),
         )
-        workbench = bootstrap.workbench(_settings(device=device))
+        workbench = bootstrap.workbench(settings_of(device=device, models_dir=models_dir))
         with stop_when_asked() as should_stop, shown_progress(quiet=as_json) as on_progress:
             result = workbench.render(spec, on_progress=on_progress, should_stop=should_stop)
         show_result(result, as_json=as_json)
@@ -151,7 +167,7 @@ def swap(
 @app.command()
 def processors(as_json: JsonFlag = False) -> None:
     """Show what can be done to a face, and the options of each step."""
-    with _reported(as_json=as_json):
+    with reported(as_json=as_json):
         found = [(spec, spec.options.model_json_schema()) for spec in discover().values()]
         if as_json:
             print_json([{"id": s.id, "title": s.title, "options": schema} for s, schema in found])
@@ -171,8 +187,8 @@ def processors(as_json: JsonFlag = False) -> None:
 @app.command()
 def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) -> None:
     """Find the faces of a picture, or of a video's first frame."""
-    with _reported(as_json=as_json):
-        found = bootstrap.workbench(_settings(device=device)).find_faces(file)
+    with reported(as_json=as_json):
+        found = bootstrap.workbench(settings_of(device=device)).find_faces(file)
         if as_json:
             print_json({"file": str(file), **found.to_json()})
             return
@@ -188,8 +204,8 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
 @app.command()
 def probe(file: Path, as_json: JsonFlag = False) -> None:
     """Say what a file is: kind, size, rate, frames, streams, colors, rotation."""
-    with _reported(as_json=as_json):
-        facts = media_probe(file, bootstrap.limits(_settings())).to_json()
+    with reported(as_json=as_json):
+        facts = media_probe(file, bootstrap.limits(settings_of())).to_json()
         if as_json:
             print_json({"file": str(file), **facts})
             return
@@ -199,8 +215,8 @@ def probe(file: Path, as_json: JsonFlag = False) -> None:
 @models_app.command("list")
 def list_models(as_json: JsonFlag = False) -> None:
     """Show every known model, its licence and whether it is installed."""
-    with _reported(as_json=as_json):
-        statuses = bootstrap.inventory(_settings()).statuses()
+    with reported(as_json=as_json):
+        statuses = bootstrap.inventory(settings_of()).statuses()
         if as_json:
             print_json([status.to_json() for status in statuses])
             return
@@ -222,12 +238,14 @@ def list_models(as_json: JsonFlag = False) -> None:
 @models_app.command()
 def pull(
     names: Annotated[list[str] | None, typer.Argument(help="Model ids or a bundle.")] = None,
+    accept_license: AcceptFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Install models; does nothing, and needs no network, when they are there."""
-    with _reported(as_json=as_json):
-        settings = _settings()
+    with reported(as_json=as_json):
+        settings = settings_of()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
+        require_accepted(bootstrap.manifest(settings), ids, accepted=accept_license)
         with shown_pull(quiet=as_json) as on_progress:
             bootstrap.installer(settings).pull(ids, on_progress)
         if as_json:
@@ -240,8 +258,8 @@ def verify(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare installed models with the manifest, byte for byte."""
-    with _reported(as_json=as_json):
-        settings = _settings()
+    with reported(as_json=as_json):
+        settings = settings_of()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
         verified = bootstrap.installer(settings).verify(ids)
         if as_json:
@@ -251,10 +269,10 @@ def verify(
 
 
 @app.command()
-def doctor(as_json: JsonFlag = False) -> None:
+def doctor(as_json: JsonFlag = False, models_dir: ModelsDirOption = None) -> None:
     """Check this machine: devices that really work, models, disk, versions; says what to do."""
-    with _reported(as_json=as_json):
-        report = bootstrap.examine(_settings())
+    with reported(as_json=as_json):
+        report = bootstrap.examine(settings_of(models_dir=models_dir))
         if as_json:
             print_json(report.to_json())
         else:
@@ -294,34 +312,3 @@ def parse_steps(processors: str, assignments: list[str]) -> tuple[Step, ...]:
 def main() -> None:
     """Entry point."""
     app()
-
-
-def _settings(**given: object) -> Settings:
-    try:
-        settings = Settings(
-            **{name: value for name, value in given.items() if value is not None}  # type: ignore[arg-type]
-        )
-    except ValidationError as error:
-        raise UsageError(told(error.errors(), before=("settings",))) from error
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
-    )
-    return settings
-
-
-@contextmanager
-def _reported(*, as_json: bool) -> Iterator[None]:
-    """Turn an error into one clear line and the table's exit code."""
-    try:
-        yield
-    except AppError as error:
-        entry = entry_for(error)
-        say_error(error.code, error.message or entry.text(), as_json=as_json)
-        raise typer.Exit(entry.exit_code) from error
-    # A reader that has seen enough (`| head`) is no fault; the command line's framework ends quietly then.
-    except (typer.Exit, typer.Abort, KeyboardInterrupt, BrokenPipeError):
-        raise
-    except Exception as error:
-        logger.exception("unexpected error")
-        say_error(AppError.code, f"unexpected {type(error).__name__}", as_json=as_json)
-        raise typer.Exit(1) from error

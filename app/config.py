@@ -41,6 +41,7 @@ class Settings(BaseSettings):
         default=100_000, gt=0, description="frames of an animated picture"
     )
     device: DeviceChoice = Field(default="auto", description="where networks run")
+    require_gpu: bool = Field(default=False, description="refuse to start where only the CPU works")
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is one a core"
     )

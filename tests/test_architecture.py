@@ -18,7 +18,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "fastapi": ("app/api", "app/ui/page.py", "app/ui/gradio_routes.py"),
     "starlette": ("app/api", "app/ui"),
     "uvicorn": ("app/serving.py",),
-    "typer": ("app/cli.py", "app/terminal.py"),
+    "typer": ("app/cli.py", "app/cli_inference.py", "app/cli_parts.py", "app/terminal.py"),
     "rich": ("app/cli.py", "app/terminal.py"),
     "av": ("app/media",),
     "PIL": ("app/media",),

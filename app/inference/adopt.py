@@ -8,6 +8,11 @@ from app.inference.fetch.store import source_name
 from app.inference.spec import ModelSpec, Source
 
 
+def has_sources(spec: ModelSpec, folder: Path) -> bool:
+    """Whether the folder has a file under the name of each of the model's sources."""
+    return all((folder / source_name(source)).is_file() for source in spec.sources)
+
+
 def found_sources(spec: ModelSpec, folder: Path, *, unpinned: bool) -> dict[str, bytes] | None:
     """The content of a model's sources by name, or `None` where the folder has not all of them.
 
@@ -19,10 +24,10 @@ def found_sources(spec: ModelSpec, folder: Path, *, unpinned: bool) -> dict[str,
     Raises:
         ModelIntegrityError: It may not, and a file is.
     """
-    paths = {source_name(source): folder / source_name(source) for source in spec.sources}
-    if not all(path.is_file() for path in paths.values()):
+    if not has_sources(spec, folder):
         return None
-    content = {name: path.read_bytes() for name, path in paths.items()}
+    names = [source_name(source) for source in spec.sources]
+    content = {name: (folder / name).read_bytes() for name in names}
     if not unpinned:
         for source in spec.sources:
             _check(spec, source, content[source_name(source)])

@@ -18,7 +18,7 @@ from app.core.errors import (
     StorageFullError,
     UnwritableOutputError,
 )
-from app.inference.adopt import found_sources
+from app.inference.adopt import found_sources, has_sources
 from app.inference.convert.build import Built, build
 from app.inference.fetch.fetcher import Fetcher
 from app.inference.fetch.store import SourceStore, source_name, write_atomically
@@ -121,6 +121,15 @@ class Installer:
             missing = self._missing(specs)
             self._install_all(missing, on_progress)
         return tuple(spec.id for spec in missing)
+
+    def adoptable(self, folder: Path, ids: Iterable[ModelId]) -> tuple[ModelId, ...]:
+        """Those of the models whose files, of whatever content, are in a folder.
+
+        Raises:
+            UnknownModelError: No entry has one of the ids.
+        """
+        specs = [self._manifest.get(model_id) for model_id in ids]
+        return tuple(spec.id for spec in specs if has_sources(spec, folder))
 
     def adopt(
         self,

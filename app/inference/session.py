@@ -158,6 +158,7 @@ class OrtModelZoo:
         models_dir: Path,
         *,
         device: DeviceChoice = "auto",
+        requires_gpu: bool = False,
         threads: int = 0,
         run_many: RunMany = map,
     ) -> None:
@@ -167,12 +168,14 @@ class OrtModelZoo:
             manifest: The known models.
             models_dir: Where the installed files are.
             device: `auto` takes the best that works; `cuda` accepts nothing else.
+            requires_gpu: Take the CPU for no device at all.
             threads: Of one network on the CPU; 0 is one a usable core.
             run_many: How the rows of a network that takes one at a time are run.
         """
         self._manifest = manifest
         self._models_dir = models_dir
         self._choice: DeviceChoice = device
+        self._requires_gpu = requires_gpu
         self._threads = threads or usable_cores()
         self._run_many = run_many
         self._sessions: dict[ModelId, Session] = {}
@@ -195,7 +198,7 @@ class OrtModelZoo:
         Raises:
             DeviceUnavailableError: The device asked for does not really work.
         """
-        return choose(self._choice)
+        return choose(self._choice, requires_gpu=self._requires_gpu)
 
     def spec(self, model_id: ModelId) -> ModelSpec:
         """The manifest's entry.
@@ -261,13 +264,21 @@ def read_installed(spec: ModelSpec, models_dir: Path) -> bytes:
     return content
 
 
-def choose(device: DeviceChoice) -> Provider:
+def choose(device: DeviceChoice, *, requires_gpu: bool = False) -> Provider:
     """The best provider that works among those that the choice allows.
+
+    Args:
+        device: `auto`, or one kind and no other.
+        requires_gpu: Do not fall back to the CPU.
 
     Raises:
         DeviceUnavailableError: None of them works; says why.
     """
     rows = [row for row in PROVIDERS if device in ("auto", row.device)]
+    if requires_gpu:
+        rows = [row for row in rows if row.device != "cpu"]
+    if not rows:
+        raise DeviceUnavailableError(f"--require-gpu: device {device!r} is no GPU; choose another")
     reasons = []
     for row in rows:
         outcome = probe(row)
