@@ -7,6 +7,7 @@ wait for one.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.config import Settings
@@ -17,6 +18,8 @@ from app.processors import discover
 
 if TYPE_CHECKING:
     from app.inference.install import Installer
+    from app.inference.session import OrtModelZoo
+    from app.inference.spec import ModelZoo
     from app.jobs.database import Database
     from app.pipeline.plan import Tools
     from app.runtime.doctor import Diagnosis
@@ -78,21 +81,57 @@ def workbench(settings: Settings) -> "Workbench":
 
 
 def _tools(settings: Settings) -> "Tools":
-    from app.inference.session import OrtModelZoo
+    return _tools_over(_zoo(settings), settings)
+
+
+def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     from app.pipeline.plan import Tools
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
-    zoo = OrtModelZoo(
+    return Tools.over(zoo, discover(), limits(settings))
+
+
+def _zoo(settings: Settings) -> "OrtModelZoo":
+    from app.inference.session import OrtModelZoo
+
+    return OrtModelZoo(
         manifest(settings),
         settings.models_path,
         device=settings.device,
         requires_gpu=settings.require_gpu,
         threads=settings.threads,
     )
-    return Tools.over(zoo, discover(), limits(settings))
+
+
+@dataclass(frozen=True, slots=True)
+class EngineZoos:
+    """The models as an engine's jobs run them, and as somebody does who waits and watches."""
+
+    jobs: "ModelZoo"
+    people: "ModelZoo"
+
+
+@contextmanager
+def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
+    """The models of an engine process; on a GPU one thread runs the calls of all in batches.
+
+    On the CPU a batch makes nothing cheaper (measured: best batches of 1 to 4, `benchmarks/results`), and two threads use
+    two cores better than one.
+    """
+    from app.inference.providers import label
+    from app.runtime.batch_sizes import BatchSizes
+    from app.runtime.batcher import BatchingZoo
+
+    with _zoo(settings) as zoo:
+        if zoo.provider.device == "cpu":
+            yield EngineZoos(zoo, zoo)
+            return
+        remembered = settings.data_dir / "cache" / "batch_sizes.json"
+        with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
+            yield EngineZoos(batching, batching.interactive())
 
 
 @contextmanager
@@ -165,11 +204,15 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
     from app.runtime.executor import LocalExecutor
     from app.runtime.stopping import stop_when_asked
 
-    with stop_when_asked(parent_fd) as should_stop, _open_database(settings) as database:
+    with (
+        stop_when_asked(parent_fd) as should_stop,
+        _open_database(settings) as database,
+        engine_zoos(settings) as zoos,
+    ):
         parts = EngineParts(
             store=JobStore(database),
             engines=EngineRegister(database),
             folders=DataFolders(settings.data_dir),
-            executor=LocalExecutor(_tools(settings)),
+            executor=LocalExecutor(_tools_over(zoos.jobs, settings)),
         )
         run_engine(parts, should_stop=should_stop)

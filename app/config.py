@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
-DeviceChoice = Literal["auto", "cuda", "cpu"]
+DeviceChoice = Literal["auto", "tensorrt", "cuda", "openvino", "directml", "coreml", "cpu"]
 _OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 

@@ -30,6 +30,7 @@ from app.inference.providers import (
     DeviceChoice,
     DeviceKind,
     Provider,
+    chain,
     probe,
 )
 from app.inference.receipts import Receipts
@@ -96,8 +97,8 @@ class OrtSession:
         try:
             self._session = ort.InferenceSession(
                 model,
-                _options(threads),
-                providers=_chain(provider),
+                _options(threads, provider),
+                providers=chain(provider),
                 # A device that fails must be heard of, not replaced by the CPU in silence.
                 enable_fallback=0,
             )
@@ -274,9 +275,11 @@ def choose(device: DeviceChoice, *, requires_gpu: bool = False) -> Provider:
     Raises:
         DeviceUnavailableError: None of them works; says why.
     """
-    rows = [row for row in PROVIDERS if device in ("auto", row.device)]
+    rows = [
+        row for row in PROVIDERS if row.device == device or (device == "auto" and row.is_automatic)
+    ]
     if requires_gpu:
-        rows = [row for row in rows if row.device != "cpu"]
+        rows = [row for row in rows if row.is_gpu]
     if not rows:
         raise DeviceUnavailableError(f"--require-gpu: device {device!r} is no GPU; choose another")
     reasons = []
@@ -297,21 +300,19 @@ def _port(node: ort.NodeArg) -> InputPort:
     return InputPort(name=node.name, shape=shape, dtype=_DTYPES.get(kind, kind))
 
 
-def _options(threads: int) -> ort.SessionOptions:
+def _options(threads: int, provider: Provider) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    if provider.is_serial:
+        # DirectML's sessions take one call at a time, and plan their memory anew for each.
+        options.enable_mem_pattern = False
+        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     # Idle threads would spin on the cores that decode and encode at the same time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     return options
-
-
-def _chain(provider: Provider) -> list[tuple[str, dict[str, str]]]:
-    """The provider, and the CPU for operators that it lacks."""
-    cpu = [] if provider.device == "cpu" else [("CPUExecutionProvider", dict[str, str]())]
-    return [(provider.name, dict(provider.options)), *cpu]
 
 
 def _translate(error: Exception, name: str, device: DeviceKind) -> AppError:

@@ -69,7 +69,7 @@ def _versions() -> Iterable[str]:
 
 def _devices() -> Iterable[Finding]:
     devices = device_report().devices
-    usable = next((device for device in devices if device.works), None)
+    usable = next((d for d in devices if d.works and d.is_automatic), None)
     for device in devices:
         # A missing GPU is a fact, not a fault, as long as something runs.
         text = "works" if device.works else device.detail
