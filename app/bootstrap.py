@@ -68,9 +68,18 @@ def check_devices(settings: Settings) -> None:
         DeviceUnavailableError: Only the CPU works here, and the operator wants more.
     """
     if settings.require_gpu:
-        from app.inference.session import choose
+        check_device_works(settings)
 
-        choose(settings.device, requires_gpu=True)
+
+def check_device_works(settings: Settings) -> None:
+    """Try the device that the settings name.
+
+    Raises:
+        DeviceUnavailableError: It does not really work.
+    """
+    from app.inference.session import choose
+
+    choose(settings.device, requires_gpu=settings.require_gpu)
 
 
 def workbench(settings: Settings) -> "Workbench":
@@ -78,6 +87,14 @@ def workbench(settings: Settings) -> "Workbench":
     from app.workbench import Workbench
 
     return Workbench(_tools(settings))
+
+
+def build_engine(settings: Settings, model_id: str) -> None:
+    """Build the TensorRT engine of one model, here and now: a child process of `build_engines` does."""
+    from app.inference.spec import ModelId
+
+    with _zoo(settings) as zoo:
+        zoo.build_engine(ModelId(model_id))
 
 
 def _tools(settings: Settings) -> "Tools":
@@ -95,7 +112,8 @@ def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
 
 
 def _zoo(settings: Settings) -> "OrtModelZoo":
-    from app.inference.session import OrtModelZoo
+    from app.inference.session import OrtModelZoo, ZooOptions
+    from app.runtime.lanes import run_side_by_side
 
     return OrtModelZoo(
         manifest(settings),
@@ -103,6 +121,12 @@ def _zoo(settings: Settings) -> "OrtModelZoo":
         device=settings.device,
         requires_gpu=settings.require_gpu,
         threads=settings.threads,
+        options=ZooOptions(
+            precision=settings.precision,
+            budget_bytes=settings.device_memory_bytes,
+            cache_dir=settings.data_dir / "cache",
+            run_many=run_side_by_side,
+        ),
     )
 
 
@@ -118,8 +142,8 @@ class EngineZoos:
 def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     """The models of an engine process; on a GPU one thread runs the calls of all in batches.
 
-    On the CPU a batch makes nothing cheaper (measured: best batches of 1 to 4, `benchmarks/results`), and two threads use
-    two cores better than one.
+    On the CPU a batch makes nothing cheaper (the sweep finds best batches of 1 to 4), and two threads use two cores
+    better than one.
     """
     from app.inference.providers import label
     from app.runtime.batch_sizes import BatchSizes

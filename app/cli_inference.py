@@ -1,5 +1,6 @@
-"""Commands about networks and devices: bring models."""
+"""Commands about networks and devices: bring models, build engines."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,8 @@ from app.cli_parts import JsonFlag, ModelsDirOption, reported, settings_of
 from app.core.errors import UsageError
 from app.inference.manifest import Manifest
 from app.inference.spec import ModelId
+from app.runtime.engine_build import BuildProgress, build_engines
+from app.runtime.stopping import stop_when_asked
 from app.terminal import print_json, shown_pull
 
 AcceptFlag = Annotated[
@@ -21,6 +24,8 @@ AcceptFlag = Annotated[
 def register(app: typer.Typer, models_app: typer.Typer) -> None:
     """Add the commands of this module."""
     models_app.command()(adopt)
+    models_app.command()(engines)
+    app.command("build-engine", hidden=True)(build_engine)
 
 
 def adopt(
@@ -46,6 +51,45 @@ def adopt(
             print_json({"installed": list(adopted)})
         elif not adopted:
             typer.echo(f"nothing that the manifest knows is in {folder.name}")
+
+
+def engines(
+    names: Annotated[list[str] | None, typer.Argument(help="Model ids; all installed.")] = None,
+    models_dir: ModelsDirOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Build TensorRT's engines, minutes each, for `--device tensorrt`; until then CUDA is used."""
+    with reported(as_json=as_json), stop_when_asked() as should_stop:
+        settings = settings_of(models_dir=models_dir, device="tensorrt")
+        bootstrap.check_device_works(settings)
+        installed = [s.spec.id for s in bootstrap.inventory(settings).statuses() if s.is_installed]
+        ids = bootstrap.manifest(settings).resolve(names) if names else installed
+        place = ("--models-dir", str(settings.models_path), "--data", str(settings.data_dir))
+        built = build_engines(
+            ids,
+            (sys.executable, "-m", "app", "build-engine", *place),
+            on_progress=lambda step: _tell(step, quiet=as_json),
+            should_stop=should_stop,
+        )
+        if as_json:
+            print_json({"built": list(built)})
+
+
+def build_engine(
+    model_id: str,
+    models_dir: ModelsDirOption = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the cache.")] = None,
+) -> None:
+    """Build one engine in this process; `models engines` starts this by itself."""
+    with reported(as_json=False):
+        settings = settings_of(models_dir=models_dir, data_dir=data, device="tensorrt")
+        bootstrap.build_engine(settings, model_id)
+
+
+def _tell(step: BuildProgress, *, quiet: bool) -> None:
+    if not quiet and step.state != "building":
+        reason = f": {step.text}" if step.text else ""
+        typer.echo(f"{step.model_id} {step.state} after {step.elapsed_s:.0f} s{reason}", err=True)
 
 
 def require_accepted(known: Manifest, ids: Iterable[ModelId], *, accepted: bool) -> None:

@@ -42,6 +42,12 @@ class Settings(BaseSettings):
     )
     device: DeviceChoice = Field(default="auto", description="where networks run")
     require_gpu: bool = Field(default=False, description="refuse to start where only the CPU works")
+    precision: Literal["auto", "full", "half"] = Field(
+        default="auto", description="of networks; auto is half on a GPU where a self-test allows it"
+    )
+    device_memory_bytes: int = Field(
+        default=0, ge=0, description="memory of the device for networks; 0 is what is free"
+    )
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is one a core"
     )

@@ -3,151 +3,37 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Self
 
-import numpy as np
-import onnxruntime as ort
-from numpy.typing import NDArray
-
-from app.core.errors import (
-    AppError,
-    DeviceError,
-    DeviceUnavailableError,
-    MissingModelError,
-    ModelError,
-    ModelIntegrityError,
-    OutOfDeviceMemoryError,
-)
+from app.core.errors import DeviceUnavailableError
 from app.inference.cores import usable_cores
-from app.inference.integrity import check_bytes
-from app.inference.inventory import how_to_get
 from app.inference.manifest import Manifest
-from app.inference.one_by_one import OneByOne, RunMany
-from app.inference.providers import (
-    ORT_ERRORS,
-    PROVIDERS,
-    DeviceChoice,
-    DeviceKind,
-    Provider,
-    chain,
-    probe,
-)
-from app.inference.receipts import Receipts
-from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Session
-
-_OUT_OF_MEMORY_SIGNS = (
-    "failed to allocate memory",
-    "out of memory",
-    "bad allocation",
-    "bad_alloc",
-    "alloc_failed",
-    "available memory of",
-)
-_DEVICE_SIGNS = ("cuda", "cudnn", "cublas", "cufft", "device")
+from app.inference.memory import free_bytes
+from app.inference.one_by_one import RunMany
+from app.inference.opening import OpenChoices, Opener
+from app.inference.precision import Precision
+from app.inference.providers import PROVIDERS, DeviceChoice, Provider, label, probe
+from app.inference.residency import Residency, ResidentSession, Room
+from app.inference.spec import ModelId, ModelSpec, Session
+from app.inference.tensorrt import EngineCache, tensorrt_version
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InputPort:
-    """An input as the network declares it.
+class ZooOptions:
+    """What most callers leave as it is.
 
     Attributes:
-        shape: Lengths of the axes; `None` is free.
-        dtype: NumPy's name of the numbers.
+        precision: `auto` is half precision on a GPU, for networks that pass their self-test.
+        budget_bytes: Memory of the device that the networks may take; 0 is what is free.
+        cache_dir: Where what was measured and built on this device is kept; `None` keeps nothing.
+        run_many: How the rows of a network that takes one at a time are run.
     """
 
-    name: str
-    shape: tuple[int | None, ...]
-    dtype: str
-
-    @property
-    def is_batched(self) -> bool:
-        """Whether its first axis counts pictures; a single number, such as a strength, has none."""
-        return len(self.shape) > 1
-
-    def random(self, random: np.random.Generator, side_px: int) -> NDArray[np.generic]:
-        """One row of random numbers; `side_px` is for free axes."""
-        first = (1,) if self.is_batched else ()
-        sides = self.shape[1:] if self.is_batched else self.shape
-        shape = (*first, *(side_px if side is None else side for side in sides))
-        if np.issubdtype(np.dtype(self.dtype), np.floating):
-            return random.random(shape).astype(self.dtype)
-        return random.integers(0, 2, shape).astype(self.dtype)
-
-
-class OrtSession:
-    """One network on one device; several threads may call `run` at once."""
-
-    def __init__(self, name: str, model: bytes, *, provider: Provider, threads: int = 1) -> None:
-        """Open a network.
-
-        Args:
-            name: For messages.
-            model: The ONNX file's bytes, verified by the caller. External data is refused by the runtime.
-            provider: A row of the table that passed the probe.
-            threads: Of one operator on the CPU, at least 1.
-
-        Raises:
-            ModelError: The bytes are no network that this runtime can run.
-            DeviceError: The device does not take it.
-            OutOfDeviceMemoryError: The device has no room for it.
-        """
-        self._name = name
-        self.device: DeviceKind = provider.device
-        try:
-            self._session = ort.InferenceSession(
-                model,
-                _options(threads, provider),
-                providers=chain(provider),
-                # A device that fails must be heard of, not replaced by the CPU in silence.
-                enable_fallback=0,
-            )
-        except ORT_ERRORS as error:
-            raise _translate(error, name, self.device) from error
-        got = self._session.get_providers()[0]
-        if got != provider.name:
-            raise DeviceError(
-                f"{name}: opened on {got}, wanted {provider.name}; "
-                "run `python -m app doctor` to see which devices work"
-            )
-        self._outputs = tuple(node.name for node in self._session.get_outputs())
-        self.inputs = tuple(_port(node) for node in self._session.get_inputs())
-
-    @property
-    def fixed_batch(self) -> int | None:
-        """The only batch that the network takes, or `None` where any is fine."""
-        sizes = [port.shape[0] for port in self.inputs if port.is_batched]
-        return next((size for size in sizes if size is not None), None)
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """Names of the inputs, in the network's order."""
-        return tuple(port.name for port in self.inputs)
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs, in the network's order."""
-        return self._outputs
-
-    def run(self, feeds: Feeds) -> Outputs:
-        """Run one batch.
-
-        Args:
-            feeds: Input name to array; the first axis is the batch.
-
-        Returns:
-            Output name to array, in the network's order.
-
-        Raises:
-            ModelError: Names, types or shapes are not those of the network, or it failed.
-            DeviceError: The device failed; the process should be started anew.
-            OutOfDeviceMemoryError: A smaller batch may fit.
-        """
-        try:
-            results = self._session.run(None, dict(feeds))
-        except ORT_ERRORS as error:
-            raise _translate(error, self._name, self.device) from error
-        return dict(zip(self._outputs, results, strict=True))
+    precision: Precision = "auto"
+    budget_bytes: int = 0
+    cache_dir: Path | None = None
+    run_many: RunMany = map
 
 
 class OrtModelZoo:
@@ -161,7 +47,7 @@ class OrtModelZoo:
         device: DeviceChoice = "auto",
         requires_gpu: bool = False,
         threads: int = 0,
-        run_many: RunMany = map,
+        options: ZooOptions | None = None,
     ) -> None:
         """Remember what to open; nothing is loaded yet.
 
@@ -171,15 +57,23 @@ class OrtModelZoo:
             device: `auto` takes the best that works; `cuda` accepts nothing else.
             requires_gpu: Take the CPU for no device at all.
             threads: Of one network on the CPU; 0 is one a usable core.
-            run_many: How the rows of a network that takes one at a time are run.
+            options: Precision, memory, and what is remembered.
         """
         self._manifest = manifest
         self._models_dir = models_dir
         self._choice: DeviceChoice = device
         self._requires_gpu = requires_gpu
         self._threads = threads or usable_cores()
-        self._run_many = run_many
+        self._zoo_options = options or ZooOptions()
         self._sessions: dict[ModelId, Session] = {}
+        self._residency = Residency(
+            lambda model_id: self._opener.open(self.spec(model_id)),
+            lambda model_id: self._opener.cost_bytes(self.spec(model_id)),
+            Room(
+                free_bytes=lambda: free_bytes(self.provider.device),
+                budget_bytes=self._zoo_options.budget_bytes,
+            ),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -201,6 +95,26 @@ class OrtModelZoo:
         """
         return choose(self._choice, requires_gpu=self._requires_gpu)
 
+    @cached_property
+    def _opener(self) -> Opener:
+        options, tag = self._zoo_options, label(self.provider)
+        cache = options.cache_dir
+        engines = None
+        if self.provider.device == "tensorrt" and cache is not None:
+            half = options.precision != "full"
+            engines = EngineCache(
+                cache / "tensorrt", label=tag, version=tensorrt_version(), half=half
+            )
+        choices = OpenChoices(
+            threads=self._threads,
+            precision=options.precision,
+            run_many=options.run_many,
+            cache_dir=cache,
+            engines=engines,
+            label=tag,
+        )
+        return Opener(self._models_dir, self.provider, choices)
+
     def spec(self, model_id: ModelId) -> ModelSpec:
         """The manifest's entry.
 
@@ -220,49 +134,23 @@ class OrtModelZoo:
             ModelIntegrityError: The file is not the one that the manifest pins.
             DeviceError: The device does not work or does not take it.
         """
-        if (known := self._sessions.get(model_id)) is not None:
-            return known
-        spec = self.spec(model_id)
-        opened = OrtSession(
-            spec.id,
-            read_installed(spec, self._models_dir),
-            provider=self.provider,
-            threads=self._threads,
-        )
-        session = opened if opened.fixed_batch is None else OneByOne(opened, self._run_many)
-        return self._sessions.setdefault(model_id, session)
+        self.spec(model_id)
+        self._residency.session(model_id)
+        return self._sessions.setdefault(model_id, ResidentSession(model_id, self._residency))
+
+    def build_engine(self, model_id: ModelId) -> None:
+        """Build TensorRT's engine of a model; takes minutes.
+
+        Raises:
+            ModelError: The model cannot have one.
+            DeviceError: The device is not TensorRT, or failed.
+        """
+        self._opener.build_engine(self.spec(model_id))
 
     def close(self) -> None:
         """Let go of all sessions and their memory; the zoo can be used again."""
         self._sessions.clear()
-
-
-def read_installed(spec: ModelSpec, models_dir: Path) -> bytes:
-    """The bytes of an installed model, compared with the manifest.
-
-    Raises:
-        MissingModelError: It is not installed.
-        ModelIntegrityError: The file is not the one that the manifest pins.
-    """
-    try:
-        content = (models_dir / spec.file).read_bytes()
-    except FileNotFoundError as error:
-        command = (
-            "python -m app models pull embedded" if spec.bundle == "embedded" else how_to_get(spec)
-        )
-        raise MissingModelError(f"{spec.id} is not installed; run `{command}`") from error
-    if (pin := Receipts(models_dir).pin(spec)) is None:
-        raise ModelIntegrityError(
-            f"{spec.file}: was not installed by FaceDock; run `{how_to_get(spec)}`"
-        )
-    check_bytes(
-        spec.file,
-        content,
-        sha256=pin[0],
-        size=pin[1],
-        advice=f"run `{how_to_get(spec)}` to install it again",
-    )
-    return content
+        self._residency.let_go()
 
 
 def choose(device: DeviceChoice, *, requires_gpu: bool = False) -> Provider:
@@ -289,40 +177,3 @@ def choose(device: DeviceChoice, *, requires_gpu: bool = False) -> Provider:
             return row
         reasons.append(f"{row.device}: {outcome.detail}")
     raise DeviceUnavailableError(f"device {device!r} does not work here: {'; '.join(reasons)}")
-
-
-_DTYPES = MappingProxyType({"float": "float32", "double": "float64"})
-
-
-def _port(node: ort.NodeArg) -> InputPort:
-    shape = tuple(side if isinstance(side, int) else None for side in node.shape)
-    kind = str(node.type).removeprefix("tensor(").removesuffix(")")
-    return InputPort(name=node.name, shape=shape, dtype=_DTYPES.get(kind, kind))
-
-
-def _options(threads: int, provider: Provider) -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    if provider.is_serial:
-        # DirectML's sessions take one call at a time, and plan their memory anew for each.
-        options.enable_mem_pattern = False
-        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    # Idle threads would spin on the cores that decode and encode at the same time.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    return options
-
-
-def _translate(error: Exception, name: str, device: DeviceKind) -> AppError:
-    """Our error for one of the runtime's."""
-    text = str(error).strip() or type(error).__name__
-    lowered = text.lower()
-    if any(sign in lowered for sign in _OUT_OF_MEMORY_SIGNS):
-        return OutOfDeviceMemoryError(
-            f"{name}: no memory left on {device}; use a smaller batch or picture ({text})"
-        )
-    if device != "cpu" and any(sign in lowered for sign in _DEVICE_SIGNS):
-        return DeviceError(f"{name}: {device} failed: {text}")
-    return ModelError(f"{name}: {text}")

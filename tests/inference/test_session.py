@@ -17,8 +17,9 @@ from app.core.errors import (
     UnknownModelError,
 )
 from app.inference.manifest import Manifest
+from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU, Provider
-from app.inference.session import OrtModelZoo, OrtSession
+from app.inference.session import OrtModelZoo, ZooOptions
 from app.inference.spec import Feeds, ModelId, Outputs
 from tests.inference.conftest import MakeSpec
 
@@ -38,8 +39,8 @@ def test_a_batch_comes_back_by_output_name(zoo: OrtModelZoo) -> None:
     assert np.array_equal(outputs["y"], batch * 2)
 
 
-def test_a_session_tells_its_names_and_device(zoo: OrtModelZoo) -> None:
-    session = zoo.session(TINY)
+def test_a_session_tells_its_names_and_device(doubling_onnx: bytes) -> None:
+    session = OrtSession("tiny", doubling_onnx, provider=CPU)
     assert (session.input_names, session.output_names, session.device) == (("x",), ("y",), "cpu")
 
 
@@ -131,7 +132,7 @@ def test_a_network_of_one_picture_runs_its_batch_row_by_row(
 
     (tmp_path / "tiny.onnx").write_bytes(content)
     manifest = Manifest(models=(make_spec(content),))
-    zoo = OrtModelZoo(manifest, tmp_path, device="cpu", run_many=run_many)
+    zoo = OrtModelZoo(manifest, tmp_path, device="cpu", options=ZooOptions(run_many=run_many))
     batch = np.arange(3 * 48, dtype=np.float32).reshape(3, 3, 4, 4)
     assert np.array_equal(zoo.session(TINY).run({"x": batch})["y"], batch * 2)
     assert calls == [3]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from app.core.errors import ConversionError, ModelError
 from app.inference.cores import usable_cores
+from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU
-from app.inference.session import OrtSession
 
 Array = NDArray[np.generic]
 

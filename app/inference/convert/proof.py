@@ -22,8 +22,8 @@ from app.core.types import FloatArray, RgbImage
 from app.inference.convert import proof_face
 from app.inference.cores import usable_cores
 from app.inference.feeds import picture_feed
+from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU
-from app.inference.session import OrtSession
 from app.inference.spec import ModelSpec
 
 _LANDMARKS = Path(__file__).parent / "data" / "proof_landmarks.npz"

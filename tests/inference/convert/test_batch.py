@@ -12,8 +12,8 @@ from app.core.errors import ConversionError
 from app.inference.convert.batch import free_batch, has_fixed_batch, rewrite
 from app.inference.convert.batch_proof import prove_batch
 from app.inference.one_by_one import OneByOne
+from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU
-from app.inference.session import OrtSession
 
 Constants = Mapping[str, object]
 F, I64 = np.float32, np.int64
