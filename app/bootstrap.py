@@ -8,9 +8,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from app.config import Settings
+from app.inference.cores import machine
 from app.inference.inventory import Inventory
 from app.inference.manifest import Manifest
 from app.media.limits import MediaLimits
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from app.inference.spec import ModelZoo
     from app.jobs.database import Database
     from app.pipeline.plan import Tools
+    from app.runtime.benchmark import Benchmark
     from app.runtime.doctor import Diagnosis
     from app.service import Studio
     from app.workbench import Workbench
@@ -156,6 +158,44 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
         remembered = settings.data_dir / "cache" / "batch_sizes.json"
         with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
             yield EngineZoos(batching, batching.interactive())
+
+
+def benchmark(
+    settings: Settings,
+    models: Literal["installed", "stub"],
+    *,
+    is_quick: bool,
+    on_progress: Callable[[str], None],
+) -> "Benchmark":
+    """Measure this machine, with the installed models or with stubs that cost nothing."""
+    from app.inference.providers import label
+    from app.inference.stub import StubZoo
+    from app.runtime.benchmark import FACE_HEIGHT, QUICK, BenchmarkPlan, centers, measure
+
+    plan = QUICK if is_quick else BenchmarkPlan()
+    known = manifest(settings)
+    if models == "stub":
+        return measure(
+            lambda faces: _tools_over(
+                StubZoo(known, centers(faces), face_height=FACE_HEIGHT), settings
+            ),
+            [],
+            plan,
+            machine=machine(),
+            models=models,
+            on_progress=on_progress,
+        )
+    with _zoo(settings) as zoo:
+        tools = _tools_over(zoo, settings)
+        statuses = inventory(settings).statuses()
+        return measure(
+            lambda _: tools,
+            [status.spec.id for status in statuses if status.is_installed],
+            plan,
+            machine=f"{machine()}; networks on {label(zoo.provider)}",
+            models=models,
+            on_progress=on_progress,
+        )
 
 
 @contextmanager

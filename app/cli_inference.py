@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from app import bootstrap
-from app.cli_parts import JsonFlag, ModelsDirOption, reported, settings_of
+from app.cli_parts import DeviceOption, JsonFlag, ModelsDirOption, reported, settings_of
 from app.core.errors import UsageError
 from app.inference.manifest import Manifest
 from app.inference.spec import ModelId
@@ -25,6 +25,7 @@ def register(app: typer.Typer, models_app: typer.Typer) -> None:
     """Add the commands of this module."""
     models_app.command()(adopt)
     models_app.command()(engines)
+    app.command()(benchmark)
     app.command("build-engine", hidden=True)(build_engine)
 
 
@@ -73,6 +74,36 @@ def engines(
         )
         if as_json:
             print_json({"built": list(built)})
+
+
+def benchmark(
+    models: Annotated[
+        Literal["installed", "stub"],
+        typer.Option(help="stub: networks that cost nothing, to see what the rest costs."),
+    ] = "installed",
+    device: DeviceOption = None,
+    models_dir: ModelsDirOption = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the tables to this file, too.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of minutes.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure this machine: networks alone, whole videos, a preview, memory."""
+    with reported(as_json=as_json):
+        settings = settings_of(device=device, models_dir=models_dir)
+        measured = bootstrap.benchmark(
+            settings,
+            models,
+            is_quick=quick,
+            on_progress=lambda step: None if as_json else typer.echo(f"measuring {step}", err=True),
+        )
+        if output is not None:
+            output.write_text(measured.to_markdown(), encoding="utf-8")
+        if as_json:
+            print_json(measured.to_json())
+        else:
+            typer.echo(measured.to_markdown())
 
 
 def build_engine(
