@@ -128,6 +128,7 @@ def _zoo(settings: Settings) -> "OrtModelZoo":
             budget_bytes=settings.device_memory_bytes,
             cache_dir=settings.data_dir / "cache",
             run_many=run_side_by_side,
+            cuda_graphs=settings.cuda_graphs,
         ),
     )
 

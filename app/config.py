@@ -45,6 +45,9 @@ class Settings(BaseSettings):
     precision: Literal["auto", "full", "half"] = Field(
         default="auto", description="of networks; auto is half on a GPU where a self-test allows it"
     )
+    cuda_graphs: bool = Field(
+        default=False, description="record runs on CUDA, network by network where that gains"
+    )
     device_memory_bytes: int = Field(
         default=0, ge=0, description="memory of the device for networks; 0 is what is free"
     )

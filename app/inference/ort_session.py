@@ -8,6 +8,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from app.core.errors import AppError, DeviceError, ModelError, OutOfDeviceMemoryError
+from app.inference.bound import BoundRunner
 from app.inference.providers import ORT_ERRORS, DeviceKind, Provider, chain
 from app.inference.spec import Feeds, Outputs
 
@@ -86,6 +87,7 @@ class OrtSession:
                 "run `python -m app doctor` to see which devices work"
             )
         self._outputs = tuple(node.name for node in self._session.get_outputs())
+        self._bound = _bound(self._session, provider)
         self.inputs = tuple(_port(node) for node in self._session.get_inputs())
 
     @property
@@ -104,6 +106,11 @@ class OrtSession:
         """Names of the outputs, in the network's order."""
         return self._outputs
 
+    def _run(self, feeds: Feeds) -> list[NDArray[np.generic]]:
+        if self._bound is not None:
+            return self._bound.run(feeds)
+        return list(self._session.run(None, dict(feeds)))
+
     def run(self, feeds: Feeds) -> Outputs:
         """Run one batch.
 
@@ -119,10 +126,18 @@ class OrtSession:
             OutOfDeviceMemoryError: A smaller batch may fit.
         """
         try:
-            results = self._session.run(None, dict(feeds))
+            results = self._run(feeds)
         except ORT_ERRORS as error:
             raise _translate(error, self._name, self.device) from error
         return dict(zip(self._outputs, results, strict=True))
+
+
+def _bound(session: ort.InferenceSession, provider: Provider) -> BoundRunner | None:
+    """Buffers on the device, where the device has memory of its own that the runtime lets us hold."""
+    if provider.device not in ("cuda", "tensorrt"):
+        return None
+    uses_graphs = dict(provider.options).get("enable_cuda_graph") == "1"
+    return BoundRunner(session, "cuda", uses_graphs=uses_graphs)
 
 
 _DTYPES = MappingProxyType({"float": "float32", "double": "float64"})

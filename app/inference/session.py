@@ -28,12 +28,14 @@ class ZooOptions:
         budget_bytes: Memory of the device that the networks may take; 0 is what is free.
         cache_dir: Where what was measured and built on this device is kept; `None` keeps nothing.
         run_many: How the rows of a network that takes one at a time are run.
+        cuda_graphs: Record runs on CUDA, network by network where that gains.
     """
 
     precision: Precision = "auto"
     budget_bytes: int = 0
     cache_dir: Path | None = None
     run_many: RunMany = map
+    cuda_graphs: bool = False
 
 
 class OrtModelZoo:
@@ -112,6 +114,7 @@ class OrtModelZoo:
             cache_dir=cache,
             engines=engines,
             label=tag,
+            cuda_graphs=options.cuda_graphs,
         )
         return Opener(self._models_dir, self.provider, choices)
 

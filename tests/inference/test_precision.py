@@ -9,10 +9,10 @@ from onnx import TensorProto, helper, numpy_helper
 from app.inference.half_memory import HalfMemory
 from app.inference.manifest import Manifest
 from app.inference.ort_session import OrtSession
-from app.inference.precision import chosen, halved, self_test
+from app.inference.precision import chosen, gains, halved, self_test
 from app.inference.providers import CPU
 from app.inference.session import OrtModelZoo, ZooOptions
-from app.inference.spec import ModelId
+from app.inference.spec import Feeds, ModelId, Outputs
 from tests.inference.conftest import MakeSpec
 from tests.inference.faulty import FaultySession, rows
 
@@ -114,3 +114,31 @@ def test_a_zoo_opens_half_precision_and_remembers_it(tmp_path: Path, make_spec: 
         with OrtModelZoo(manifest, tmp_path, device="cpu", options=options) as zoo:
             assert np.allclose(zoo.session(ModelId("tiny")).run({"x": picture})["y"], picture)
     assert len(list((cache / "half").glob("*.onnx"))) == 1
+
+
+class Timed:
+    """A session of known cost on a clock of its own."""
+
+    def __init__(self, now: list[float], cost_s: float, factor: float = 2.0) -> None:
+        self._now, self._cost_s, self._factor = now, cost_s, factor
+
+    def run(self, feeds: Feeds) -> Outputs:
+        self._now[0] += self._cost_s
+        return {"y": np.asarray(feeds["x"], np.float32) * np.float32(self._factor)}
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "factor", "is_better"),
+    [
+        pytest.param(0.5, 2.0, True, id="twice as fast"),
+        pytest.param(0.98, 2.0, False, id="hardly faster"),
+        pytest.param(1.2, 2.0, False, id="slower"),
+        pytest.param(0.1, 2.2, False, id="fast and wrong"),
+    ],
+)
+def test_another_way_to_run_has_to_be_right_and_faster(
+    cost_s: float, factor: float, is_better: bool
+) -> None:
+    now = [0.0]
+    plain, other = Timed(now, 1.0), Timed(now, cost_s, factor)
+    assert gains(plain, other, rows(1, 2), clock=lambda: now[0]) == is_better
