@@ -7,11 +7,13 @@ from types import TracebackType
 from typing import Self
 
 from app.core.errors import DeviceUnavailableError
+from app.core.types import FloatArray
 from app.inference.cores import usable_cores
+from app.inference.emap import last_matrix
 from app.inference.manifest import Manifest
 from app.inference.memory import free_bytes
 from app.inference.one_by_one import RunMany
-from app.inference.opening import OpenChoices, Opener
+from app.inference.opening import OpenChoices, Opener, read_installed
 from app.inference.precision import Precision
 from app.inference.providers import PROVIDERS, DeviceChoice, Provider, label, probe
 from app.inference.residency import Residency, ResidentSession, Room
@@ -140,6 +142,15 @@ class OrtModelZoo:
         self.spec(model_id)
         self._residency.session(model_id)
         return self._sessions.setdefault(model_id, ResidentSession(model_id, self._residency))
+
+    def last_matrix(self, model_id: ModelId) -> FloatArray:
+        """The matrix that a swap network carries; reads its whole file, so ask once and keep it.
+
+        Raises:
+            MissingModelError: The model is not installed.
+            ModelError: It has none.
+        """
+        return last_matrix(model_id, read_installed(self.spec(model_id), self._models_dir))
 
     def build_engine(self, model_id: ModelId) -> None:
         """Build TensorRT's engine of a model; takes minutes.

@@ -1,7 +1,5 @@
 """Every small real network, and the stubs of the public zoo, take any batch after the rewrite."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,17 +8,6 @@ from app.inference.convert.batch import free_batch, has_fixed_batch
 from tests.acceptance.conftest import SHARED
 
 REAL = sorted((SHARED / "models").glob("*.onnx"))
-
-
-@pytest.fixture(scope="module")
-def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Stub models with the contracts of the public zoo; the detector finds four faces."""
-    maker = SHARED / "tools" / "make_stub_models.py"
-    if not maker.is_file():
-        pytest.skip("the maker of stub models is not here")
-    folder = tmp_path_factory.mktemp("stubs")
-    subprocess.run([sys.executable, maker, folder, "4"], check=True, capture_output=True)
-    return folder
 
 
 @pytest.mark.skipif(not REAL, reason="the shared models are not here")
