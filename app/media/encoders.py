@@ -116,6 +116,9 @@ _AV1_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {
     "slow": {"preset": "4"},
 }
 
+NO_CAPTIONS: Final = MappingProxyType({"a53cc": "0"})
+"""Captions hidden in the decoder's frames would reach the output with the unchanged frames only."""
+
 ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
     {
         "h264": EncoderSpec(
@@ -124,6 +127,7 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
             formats=_formats("420 422 444", (8, 10)),
             rate_factor=(51, 18),
             presets=_X26X_PRESETS,
+            options=NO_CAPTIONS,
         ),
         "hevc": EncoderSpec(
             name="libx265",

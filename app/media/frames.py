@@ -60,6 +60,30 @@ _NEAREST: Final = {
 }
 
 
+class DecodedPicture(Picture):
+    """A picture over a decoder's own frame; as long as nobody changes it, an encoder can take that very frame.
+
+    Args:
+        planes: The frame's memory.
+        pixel_format: Layout of the planes.
+        tags: Color tags of the frame.
+        frame: The frame.
+    """
+
+    __slots__ = ("frame",)
+
+    def __init__(
+        self,
+        planes: tuple[Plane, ...],
+        pixel_format: PixelFormat,
+        tags: ColorTags,
+        *,
+        frame: VideoFrame,
+    ) -> None:
+        super().__init__(planes, pixel_format, tags)
+        self.frame = frame
+
+
 def native_format(name: str) -> PixelFormat:
     """The format of the pictures that frames of FFmpeg's format `name` become.
 
@@ -107,6 +131,8 @@ def picture_of(frame: VideoFrame) -> Picture:
         )
     for plane in planes:
         plane.flags.writeable = False
+    if frame.format.name == pixel_format.name:
+        return DecodedPicture(planes, pixel_format, tags, frame=frame)
     return Picture(planes, pixel_format, tags)
 
 

@@ -12,7 +12,7 @@ import av
 from av import VideoFrame
 from av.video.codeccontext import VideoCodecContext
 
-from app.media.encoders import Container, EncoderSpec, Preset, VideoCodec
+from app.media.encoders import NO_CAPTIONS, Container, EncoderSpec, Preset, VideoCodec
 
 _TRIED_WH: Final = (256, 256)
 """Some of them refuse smaller pictures."""
@@ -41,7 +41,7 @@ def _nvenc(name: str, containers: tuple[Container, ...], tag: str | None = None)
         rate_factor=(51, 20),
         rate_option="cq",
         presets=_NVENC_PRESETS,
-        options={"rc": "vbr", "b": "0"},
+        options={"rc": "vbr", "b": "0", **NO_CAPTIONS},
         codec_tag=tag,
     )
 
