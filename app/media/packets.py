@@ -11,6 +11,7 @@ from app.media.animation_chunks import gif_xmp
 from app.media.boxes import metadata_values, xmp_boxes
 from app.media.chunks import jpeg_segments, png_chunks, read_chunk, webp_chunks
 from app.media.ebml import tag_values
+from app.media.heif import CAN_READ_HEIF, open_heif_file
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
 
@@ -84,6 +85,12 @@ def _tiff(file: BinaryIO) -> Iterator[bytes]:
         yield packet
 
 
+def _heic(file: BinaryIO) -> Iterator[bytes]:
+    packet = open_heif_file(file).info.get("xmp") if CAN_READ_HEIF else None
+    if isinstance(packet, bytes):
+        yield packet
+
+
 def _avif(file: BinaryIO) -> Iterator[bytes]:
     packet = AvifImagePlugin.AvifImageFile(file).info.get("xmp")
     if isinstance(packet, bytes):
@@ -99,4 +106,5 @@ _READERS: dict[MediaKind, Callable[[BinaryIO], Iterator[bytes]]] = {
     MediaKind.ANIMATED_WEBP: _webp,
     MediaKind.TIFF: _tiff,
     MediaKind.AVIF: _avif,
+    MediaKind.HEIC: _heic,
 }

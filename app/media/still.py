@@ -52,7 +52,8 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
             container=still.kind,
             size_wh=still.size_wh,
             pixel_format=layout.name,
-            bits=layout.bits,
+            bits=still.bits,
+            tags=still.tags,
             has_alpha=layout.has_alpha,
             rotation_deg=still.orientation.rotation_deg,
             is_mirrored=still.orientation.is_mirrored,
@@ -89,6 +90,7 @@ def read_still(path: Path, limits: MediaLimits) -> Still:
             png_chunks=_png_chunks(still, has_profile=decoded.icc is not None),
             jpeg=_jpeg_coding(still),
             is_lossless=_is_lossless(still),
+            bits=still.bits,
             notices=(*decoded.notices, *dropped),
         )
 
@@ -197,4 +199,4 @@ def _transposed(table: tuple[int, ...]) -> tuple[int, ...]:
 def _is_lossless(still: OpenStill) -> bool:
     if still.format == "webp":
         return any(chunk.name == b"VP8L" for chunk in webp_chunks(still.file))
-    return still.format not in ("jpeg", "avif")
+    return still.format not in ("jpeg", "avif", "heic")

@@ -1,7 +1,6 @@
 """From an opened still to upright planes, in the layout that the file has."""
 
 import io
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -12,22 +11,22 @@ from PIL import Image, ImageCms
 
 from app.core.errors import DamagedMediaError
 from app.core.picture import PIXEL_FORMATS, Picture
-from app.core.planes import Plane
+from app.core.planes import Plane, stretched
 from app.core.types import Notice
+from app.media.hdr import is_hdr
+from app.media.heif import deep_heif_pixels
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
 from app.media.still_metadata import profile_fits
 from app.media.still_open import OpenStill
 from app.media.still_profile import profile_conversion
-
-_AVIF_HEAD_BYTES = 65_536
-_AV1_HIGH_BIT_DEPTH = 0x40
+from app.media.tiff_file import TiffFile, deep_tiff_planes
 
 _FIRST_PICTURE_ONLY = Notice(
-    "still.first_picture_only", "the file holds several pictures; the first one is used"
+    "still.first_picture_only",
+    "the file holds several pictures; only its main or first one is used",
 )
 _CMYK_CONVERTED = Notice("still.cmyk_converted", "the CMYK picture was converted to RGB")
-_DEPTH_REDUCED = Notice("still.depth_reduced", "the AVIF has over 8 bits a channel; they became 8")
 _PROFILE_DROPPED = Notice(
     "still.profile_dropped",
     "the color profile is damaged or does not fit the pixels; it was left out",
@@ -50,7 +49,7 @@ class DecodedStill:
 
 
 def decode_still(still: OpenStill) -> DecodedStill:
-    """Decode the first picture of a file, turned upright.
+    """Decode the main picture of a file, turned upright.
 
     Raises:
         TruncatedMediaError: The data end before the picture does.
@@ -59,13 +58,15 @@ def decode_still(still: OpenStill) -> DecodedStill:
     """
     layout = PIXEL_FORMATS[still.layout]
     with pillow_errors(still.format):
-        stored = Picture(_stored_planes(still), layout)
+        stored = Picture(_stored_planes(still), layout, still.tags)
     icc = None if still.image.mode == "CMYK" else _profile(still)
     is_usable = icc is None or profile_fits(icc, layout)
     icc = icc if is_usable else None
     turned = upright(stored, still.orientation)
+    # What a file says of HDR goes before its profile, which can only come near.
+    conversion = None if is_hdr(still.tags.transfer) else profile_conversion(icc)
     return DecodedStill(
-        picture=Picture(turned.planes, layout, turned.tags, profile_conversion(icc)),
+        picture=Picture(turned.planes, layout, turned.tags, conversion),
         icc=icc,
         notices=(*_notices(still), *(() if is_usable else (_PROFILE_DROPPED,))),
     )
@@ -80,27 +81,29 @@ def _notices(still: OpenStill) -> Iterator[Notice]:
         yield _FIRST_PICTURE_ONLY
     if still.image.mode == "CMYK":
         yield _CMYK_CONVERTED
-    if still.format == "avif" and _has_deep_av1(still):
-        yield _DEPTH_REDUCED
-
-
-def _has_deep_av1(still: OpenStill) -> bool:
-    """Whether an AVIF has more than 8 bits. Source: AV1 in ISOBMFF, 2.3.3: flags in the third byte of `av1C`."""
-    still.file.seek(0)
-    found = re.search(rb"av1C..(.)", still.file.read(_AVIF_HEAD_BYTES), re.DOTALL)
-    return found is not None and bool(found.group(1)[0] & _AV1_HIGH_BIT_DEPTH)
 
 
 def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
-    """Pillow holds 16 bits for gray only, so the other 16-bit pictures go through OpenCV."""
+    """Pillow holds 16 bits for gray only, so the other deep pictures go through other decoders."""
     image, layout = still.image, still.layout
     if image.mode == "CMYK":
         return _planes(_from_cmyk(image, _profile(still)), layout)
-    if image.mode in ("I;16", "I;16B"):
+    if PIXEL_FORMATS[layout].bits == 8:
+        return _planes(image, layout)
+    if isinstance(image, TiffFile):
+        return deep_tiff_planes(image, still.file)
+    if image.mode == "I;16":
         return _deep_gray(image, has_alpha=layout == "ya16le")
-    if PIXEL_FORMATS[layout].bits == 16:
-        return _deep_planes(still)
-    return _planes(image, layout)
+    if still.format == "heic":
+        return _split(deep_heif_pixels(still.file, still.bits), layout)
+    return _deep_planes(still)
+
+
+def _split(pixels: Plane, layout: str) -> tuple[Plane, ...]:
+    """Gray and alpha as a plane each."""
+    if layout == "ya16le":
+        return _channel(pixels, 0), _channel(pixels, pixels.shape[2] - 1)
+    return (pixels,)
 
 
 def _from_cmyk(image: Image.Image, icc: bytes | None) -> Image.Image:
@@ -144,13 +147,14 @@ def _deep_planes(still: OpenStill) -> tuple[Plane, ...]:
         raise DamagedMediaError(
             f"the 16-bit {still.format} picture cannot be decoded; save it anew as PNG"
         )
-    return _from_bgr(cast("Plane", pixels), still.layout)
+    deep = stretched(cast("Plane", pixels), still.bits) if still.bits < 16 else pixels
+    return _from_bgr(cast("Plane", deep), still.layout)
 
 
 def _from_bgr(pixels: Plane, layout: str) -> tuple[Plane, ...]:
     """Planes of what OpenCV decodes: blue first, and gray with alpha as four channels."""
-    if layout == "ya16le":
-        return _channel(pixels, 0), _channel(pixels, 3)
+    if pixels.ndim == 2 or layout == "ya16le":
+        return _split(pixels, layout)
     order = cv2.COLOR_BGR2RGB if layout == "rgb48le" else cv2.COLOR_BGRA2RGBA
     return (cast("Plane", cv2.cvtColor(pixels, order)),)
 
