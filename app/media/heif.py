@@ -1,82 +1,211 @@
-"""HEIC pictures, by libheif: the main picture of a file, turned upright, in 8 bits or in all that it has.
+"""HEIC pictures: the main picture of a file, cropped, turned and mirrored as its boxes say.
 
-libheif follows the boxes: tiles, turning and mirroring, cropping, transparency. What the EXIF says of the orientation
-has been done then, and counts for nothing.
+What the EXIF says of the orientation is told by the boxes too, and done by them; it counts for nothing here.
+
+Source: ISO/IEC 23008-12, 6.5 (properties), 6.6 (composed pictures) and annex A (metadata).
 """
 
+import struct
+from collections.abc import Iterator
 from typing import BinaryIO, Final, cast
 
-import av
+import cv2
 import numpy as np
-from av.error import FFmpegError
 from PIL.ImageFile import ImageFile
 
 from app.core.errors import DamagedMediaError, MediaTooLargeError
-from app.core.planes import Plane, stretched
-from app.media.heif_boxes import HeifHead
+from app.core.picture import Picture, PixelBox, PixelFormat
+from app.core.planes import Plane, stretched, to_8_bits
+from app.media.heif_boxes import HeifHead, HeifItem, heif_head, item_bytes
+from app.media.heif_decode import (
+    CODED_KINDS,
+    GRID,
+    SAME,
+    coded_layout,
+    coded_wh,
+    composed_values,
+    parts_of,
+    stored_wh,
+)
 from app.media.limits import MediaLimits
+from app.media.orientation import Orientation, upright
 
-try:
-    from pi_heif import HeifImageFile, open_heif
-except ImportError:
-    HeifImageFile = open_heif = None
-
-CAN_READ_HEIF: Final = open_heif is not None
-"""Whether the library is there: it has no package for every machine."""
-
+_PICTURES: Final = CODED_KINDS | {GRID, SAME}
+_ALPHA_KINDS: Final = (
+    b"urn:mpeg:hevc:2015:auxid:1",
+    b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha",
+)
 _OVERLAP: Final = 2
-"""Tiles may reach beyond the picture, but not cover it more often than this."""
+"""Tiles may reach beyond the picture, but not cover it more often than this; neither may their bytes."""
+
+_LEFT_TURNS: Final = (
+    Orientation(),
+    Orientation(is_transposed=True, flips_y=True),
+    Orientation(flips_x=True, flips_y=True),
+    Orientation(is_transposed=True, flips_x=True),
+)
+_MIRRORS: Final = (Orientation(flips_y=True), Orientation(flips_x=True))
 
 
-def open_heif_file(file: BinaryIO) -> ImageFile:
-    """The main picture, of which nothing is decoded yet; its pixels come in 8 bits."""
-    file.seek(0)
-    return cast("ImageFile", HeifImageFile(file))
+class HeifFile(ImageFile):
+    """A HEIC whose boxes are read, as Pillow shows its files; the pixels come from `heif_planes`."""
+
+    format = "HEIF"
+    format_description = "HEIC, by its boxes"
+
+    def _open(self) -> None:
+        """What Pillow's base class calls."""
+        file = cast("BinaryIO", self.fp)
+        self.head = heif_head(file)
+        item = main_item(self.head)
+        is_gray, self.bits = coded_layout(parts_of(self.head, item)[0])
+        has_alpha = _alpha_item(self.head) is not None
+        self._mode = ("L" if is_gray else "RGB") + ("A" if has_alpha else "")
+        self._size = _shown_wh(item)
+        self.tile = []
+        self.info.update(self._texts(file))
+        if item.profile is not None:
+            self.info["icc_profile"] = item.profile
+
+    @property
+    def is_animated(self) -> bool:
+        """Whether the file holds more pictures to show than the main one."""
+        items = self.head.items.values()
+        parts = {number for item in items for number in item.references.get(b"dimg", ())}
+        return any(
+            item.kind in _PICTURES
+            and not (item.is_hidden or item.number in (*parts, self.head.main_number))
+            and not {b"auxl", b"thmb"} & set(item.references)
+            for item in items
+        )
+
+    def _texts(self, file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+        for item in self.head.about_main(b"cdsc"):
+            data = item_bytes(file, item) if item.kind in (b"Exif", b"xmp ") else b""
+            if item.kind == b"Exif":
+                # What stands before the data says how much of it to skip: the usual prefix.
+                yield "exif", b"Exif\0\0" + data[4 + int.from_bytes(data[:4], "big") :]
+            elif item.kind == b"xmp ":
+                yield "xmp", data
 
 
-def check_heif(head: HeifHead, limits: MediaLimits) -> None:
+def check_heif(head: HeifHead, file_bytes: int, limits: MediaLimits) -> None:
     """Refuse by what the coded pictures are, whatever the boxes around them promise.
 
     Raises:
         MediaTooLargeError: A coded picture is over the budget, or all tiles together are.
         DamagedMediaError: A coded picture has no valid header.
+        UnsupportedTypeError: The main picture is of a kind that cannot be decoded here.
     """
-    sizes = {_coded_wh(content) for name, content in head.properties if name == b"hvcC"}
-    for size_wh in sizes:
-        limits.check_still(size_wh)
-    area = max((w * h for w, h in sizes), default=0)
-    most = _OVERLAP * limits.max_still_pixels
-    if head.tiles * area > most:
-        raise MediaTooLargeError(
-            f"the picture's tiles hold {head.tiles * area} pixels, at most {most} are allowed; save the picture anew"
-        )
+    most_bytes, most_pixels = _OVERLAP * file_bytes, _OVERLAP * limits.max_still_pixels
+    for item in (main_item(head), _alpha_item(head)):
+        parts = [] if item is None else parts_of(head, item)
+        sizes = {part.content_of(b"hvcC"): part for part in parts}
+        areas = {config: _area(part, limits) for config, part in sizes.items()}
+        pixels = sum(areas[part.content_of(b"hvcC")] for part in parts)
+        held = sum(size for part in parts for _, size in part.extents)
+        if pixels > most_pixels or held > most_bytes:
+            raise MediaTooLargeError(
+                f"the picture's {len(parts)} tiles hold {pixels} pixels in {held} bytes, at most {most_pixels} in "
+                f"{most_bytes} are allowed; save the picture anew"
+            )
 
 
-def heif_bits(image: ImageFile) -> int:
-    """Bits a channel of the main picture."""
-    return min(int(image.info.get("bit_depth", 8)), 16)
+def heif_planes(image: HeifFile, layout: PixelFormat, limits: MediaLimits) -> tuple[Plane, ...]:
+    """The main picture, upright.
 
+    Args:
+        image: An open file.
+        layout: What its planes are to be: gray or RGB of 8 or 16 bits, with or without alpha.
+        limits: Checked once more for every coded picture.
 
-def deep_heif_pixels(file: BinaryIO, bits: int) -> Plane:
-    """The main picture with all its bits, stretched to 16.
-
-    Returns:
-        `(H, W)` gray or `(H, W, 2 to 4)` uint16, the last of an even number of channels is alpha.
+    Raises:
+        DamagedMediaError: It cannot be decoded.
+        UnsupportedTypeError: Its tiles are not of one kind.
     """
-    file.seek(0)
-    images = open_heif(file, convert_hdr_to_8bit=False, hdr_to_16bit=False)
-    main = images[images.primary_index]
-    return stretched(np.asarray(main), bits)
+    file, item = cast("BinaryIO", image.fp), main_item(image.head)
+    planes = [composed_values(image.head, item, file, limits)]
+    alpha_item = _alpha_item(image.head)
+    if alpha_item is not None:
+        planes.append(_alpha(composed_values(image.head, alpha_item, file, limits), planes[0]))
+    if len(planes) > 1 and planes[0].ndim == 3:
+        planes = [cast("Plane", np.dstack(planes))]
+    picture = Picture(tuple(planes), layout)
+    for step in _steps(item):
+        picture = _cropped(picture, step) if isinstance(step, PixelBox) else upright(picture, step)
+    return picture.planes
 
 
-def _coded_wh(config: bytes) -> tuple[int, int]:
-    """The size in the parameter sets of an HEVC picture."""
-    decoder = av.CodecContext.create("hevc", "r")
-    decoder.extradata = config
-    try:
-        decoder.open()
-    except FFmpegError as error:
-        raise DamagedMediaError(
-            "the HEIC picture's header makes no sense; open it in another program and save it anew"
-        ) from error
-    return decoder.width, decoder.height
+def main_item(head: HeifHead) -> HeifItem:
+    """The picture to show.
+
+    Raises:
+        DamagedMediaError: The file names none.
+    """
+    if head.main is None:
+        raise DamagedMediaError("the HEIC names no main picture; save it anew")
+    return head.main
+
+
+def _alpha_item(head: HeifHead) -> HeifItem | None:
+    for item in head.about_main(b"auxl"):
+        kind = (item.content_of(b"auxC") or b"")[4:].split(b"\0")[0]
+        if kind in _ALPHA_KINDS and item.kind in _PICTURES:
+            return item
+    return None
+
+
+def _alpha(values: Plane, colors: Plane) -> Plane:
+    """Transparency in the size and depth of the colors."""
+    plane = values if values.ndim == 2 else values[..., 0]
+    if plane.dtype != colors.dtype:
+        plane = stretched(plane, 8) if plane.dtype == np.uint8 else to_8_bits(plane, 16)
+    return cast("Plane", cv2.resize(np.ascontiguousarray(plane), colors.shape[1::-1]))
+
+
+def _area(part: HeifItem, limits: MediaLimits) -> int:
+    w, h = coded_wh(part)
+    limits.check_still((w, h))
+    return w * h
+
+
+def _shown_wh(item: HeifItem) -> tuple[int, int]:
+    size_wh = stored_wh(item)
+    for step in _steps(item):
+        size_wh = step.size_wh if isinstance(step, PixelBox) else step.size_wh(size_wh)
+    return size_wh
+
+
+def _steps(item: HeifItem) -> Iterator[PixelBox | Orientation]:
+    """What is to be done with an item's pixels, in order."""
+    size_wh = stored_wh(item)
+    for name, content in item.properties:
+        if name == b"clap" and len(content) >= 32:
+            box = _crop(content, size_wh)
+            size_wh = box.size_wh
+            yield box
+        elif name == b"irot" and content:
+            turn = _LEFT_TURNS[content[0] & 3]
+            size_wh = turn.size_wh(size_wh)
+            yield turn
+        elif name == b"imir" and content:
+            yield _MIRRORS[content[0] & 1]
+
+
+def _crop(content: bytes, size_wh: tuple[int, int]) -> PixelBox:
+    """Source: ISO/IEC 14496-12, 12.1.4: size, and offset of the center from the picture's, as fractions."""
+    numbers = struct.unpack(">IIIIiIiI", content[:32])
+    whole = PixelBox(0, 0, *size_wh)
+    if 0 in numbers[1::2]:
+        return whole
+    w, h, dx, dy = (top / bottom for top, bottom in zip(numbers[::2], numbers[1::2], strict=True))
+    x0, y0 = round((size_wh[0] - w) / 2 + dx), round((size_wh[1] - h) / 2 + dy)
+    box = PixelBox(x0, y0, x0 + round(w), y0 + round(h)).clipped_to(size_wh)
+    return whole if box.is_empty else box
+
+
+def _cropped(picture: Picture, box: PixelBox) -> Picture:
+    planes = tuple(
+        np.ascontiguousarray(plane[box.y0 : box.y1, box.x0 : box.x1]) for plane in picture.planes
+    )
+    return Picture(cast("tuple[Plane, ...]", planes), picture.pixel_format)

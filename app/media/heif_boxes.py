@@ -1,47 +1,110 @@
 """What the boxes of a HEIC or AVIF say of its pictures, read without any decoder.
 
-Source: ISO/IEC 23008-12 (items, properties, references), ISO/IEC 14496-12, 8.11 (meta box) and 12.1.5 (colors).
+Source: ISO/IEC 23008-12 (pictures as items, their properties and references), ISO/IEC 14496-12, 8.11 (where items
+lie), AV1 in ISOBMFF, 2.3 (`av1C`).
 """
 
+import io
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
 
 from app.core.color import ColorTags
-from app.core.errors import MediaTooLargeError
+from app.core.errors import DamagedMediaError, MediaTooLargeError, TruncatedMediaError
 from app.media.boxes import Box, boxes
 
-_MAX_META_BYTES = 16 << 20
+Property = tuple[bytes, bytes]
+"""Type and content."""
+
+_MAX_META_BYTES: Final = 16 << 20
 """A phone's 48 megapixels in tiles take 20 000; the rest is room for profiles."""
 
-_FULL_BOX = 4
-_AV1_FLAGS_AT = 2
-_AV1_HIGH_BIT_DEPTH = 0x40
-_AV1_TWELVE_BIT = 0x20
-_AV1_MONOCHROME = 0x10
-_NCLX = struct.Struct(">4sHHHB")
+_FULL_BOX: Final = 4
+_NCLX: Final = struct.Struct(">4sHHHB")
+_AV1_FLAGS_AT: Final = 2
+_AV1_HIGH_BIT_DEPTH: Final = 0x40
+_AV1_TWELVE_BIT: Final = 0x20
+_AV1_MONOCHROME: Final = 0x10
+_IN_FILE, _IN_BOX = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeifItem:
+    """One picture, or a packet of text about one.
+
+    Attributes:
+        kind: `hvc1`, `grid`, `Exif`...
+        is_hidden: Not to be shown by itself.
+        properties: In the order in which they apply.
+        references: The items it refers to, by the kind of reference.
+        extents: Where its bytes lie in the file: start and length.
+    """
+
+    number: int
+    kind: bytes
+    is_hidden: bool = False
+    properties: tuple[Property, ...] = ()
+    references: Mapping[bytes, tuple[int, ...]] = field(default_factory=dict)
+    extents: tuple[tuple[int, int], ...] = ()
+
+    def content_of(self, name: bytes) -> bytes | None:
+        """The content of its first property of a type."""
+        return next((content for each, content in self.properties if each == name), None)
+
+    @property
+    def nclx(self) -> ColorTags | None:
+        """The color tags, where it has some."""
+        for name, content in self.properties:
+            if name == b"colr" and content[:4] == b"nclx" and len(content) >= _NCLX.size:
+                _, primaries, transfer, matrix, flags = _NCLX.unpack(content[: _NCLX.size])
+                return ColorTags(
+                    matrix=matrix,
+                    is_full_range=flags >= 0x80,
+                    primaries=primaries,
+                    transfer=transfer,
+                )
+        return None
+
+    @property
+    def profile(self) -> bytes | None:
+        """The color profile, where it has one."""
+        for name, content in self.properties:
+            if name == b"colr" and content[:4] in (b"prof", b"rICC"):
+                return content[4:]
+        return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeifHead:
-    """The properties of all pictures of a file, and who is made of whom.
+    """All items of a file.
 
     Attributes:
-        properties: Type and content of every property, in the file's order.
-        main: The properties of the main picture.
-        tiles: How many parts all composed pictures have together.
-        aux: The kinds of helping pictures: transparency, depth, a gain map...
+        items: By number.
+        main_number: Of the picture to show.
     """
 
-    properties: tuple[tuple[bytes, bytes], ...] = ()
-    main: tuple[tuple[bytes, bytes], ...] = ()
-    tiles: int = 0
-    aux: tuple[bytes, ...] = ()
+    items: Mapping[int, HeifItem] = field(default_factory=dict)
+    main_number: int = 0
+
+    @property
+    def main(self) -> HeifItem | None:
+        """The picture to show."""
+        return self.items.get(self.main_number)
+
+    @property
+    def tags(self) -> ColorTags:
+        """What the main picture's RGB is; a profile counts for nothing here."""
+        tags = self.main.nclx if self.main is not None else None
+        return (
+            ColorTags()
+            if tags is None
+            else ColorTags(primaries=tags.primaries, transfer=tags.transfer)
+        )
 
     @property
     def av1_bits(self) -> int:
-        """Bits a channel of an AVIF's pictures. Source: AV1 in ISOBMFF, 2.3.3: flags in the third byte of `av1C`."""
+        """Bits a channel of an AVIF's pictures."""
         flags = self._av1_flags()
         if not flags & _AV1_HIGH_BIT_DEPTH:
             return 8
@@ -52,32 +115,33 @@ class HeifHead:
         """Whether an AVIF's main picture has no colors."""
         return bool(self._av1_flags() & _AV1_MONOCHROME)
 
+    def about_main(self, reference: bytes) -> Iterator[HeifItem]:
+        """The items that say of themselves that they are about the main picture."""
+        for item in self.items.values():
+            if self.main_number in item.references.get(reference, ()):
+                yield item
+
     def _av1_flags(self) -> int:
         """Of the main picture; a composed one has none of its own, and is made like the first of its parts."""
-        for name, content in (*self.main, *self.properties):
-            if name == b"av1C" and len(content) > _AV1_FLAGS_AT:
-                return content[_AV1_FLAGS_AT]
+        parts = self.main.references.get(b"dimg", ()) if self.main is not None else ()
+        for number in (self.main_number, *parts[:1]):
+            item = self.items.get(number)
+            config = item.content_of(b"av1C") if item is not None else None
+            if config is not None and len(config) > _AV1_FLAGS_AT:
+                return config[_AV1_FLAGS_AT]
         return 0
-
-    @property
-    def tags(self) -> ColorTags:
-        """The main picture's color tags, of its RGB; a profile counts for nothing here."""
-        for name, content in self.main:
-            if name == b"colr" and content[:4] == b"nclx" and len(content) >= _NCLX.size:
-                _, primaries, transfer, _, _ = _NCLX.unpack(content[: _NCLX.size])
-                return ColorTags(primaries=primaries, transfer=transfer)
-        return ColorTags()
 
 
 def heif_head(file: BinaryIO) -> HeifHead:
     """Read what a file says of its pictures.
 
     Raises:
-        TruncatedMediaError: A box reaches beyond the file's end.
+        TruncatedMediaError: A box, or what it promises, reaches beyond its end.
         DamagedMediaError: A box is shorter than its header.
         MediaTooLargeError: There is more of it than any picture needs.
     """
-    meta = next(_named(file, Box(b"", 0, file.seek(0, 2)), b"meta"), None)
+    length = file.seek(0, 2)
+    meta = next((box for box in boxes(file, 0, length) if box.type == b"meta"), None)
     if meta is None:
         return HeifHead()
     if meta.end - meta.start > _MAX_META_BYTES:
@@ -85,16 +149,16 @@ def heif_head(file: BinaryIO) -> HeifHead:
             f"the picture's description has {meta.end - meta.start} bytes, at most {_MAX_META_BYTES} are read; "
             "save the picture anew"
         )
-    inside = meta._replace(start=meta.start + _FULL_BOX)
-    properties = tuple(_properties(file, inside))
-    return HeifHead(
-        properties=properties,
-        main=tuple(properties[i] for i in _main_indices(file, inside) if i < len(properties)),
-        tiles=_tiles(file, inside),
-        aux=tuple(
-            content[_FULL_BOX:].split(b"\0")[0] for name, content in properties if name == b"auxC"
-        ),
-    )
+    return _Meta(file, meta, length).head()
+
+
+def item_bytes(file: BinaryIO, item: HeifItem) -> bytes:
+    """The bytes of an item."""
+    parts = []
+    for start, size in item.extents:
+        file.seek(start)
+        parts.append(file.read(size))
+    return b"".join(parts)
 
 
 def retagged(data: bytes, tags: ColorTags) -> bytes:
@@ -106,56 +170,158 @@ def retagged(data: bytes, tags: ColorTags) -> bytes:
     return data[: at + 8] + codes + data[at + 8 + len(codes) :]
 
 
-def _named(file: BinaryIO, parent: Box, *names: bytes) -> Iterator[Box]:
-    for box in boxes(file, parent.start, parent.end):
-        if box.type == names[0]:
-            yield from _named(file, box, *names[1:]) if names[1:] else (box,)
+class _Fields:
+    """Whole numbers one after the other, high byte first."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> int:
+        return int.from_bytes(self.take_bytes(size), "big")
+
+    def take_bytes(self, size: int) -> bytes:
+        self._at += size
+        if self._at > len(self._data):
+            raise DamagedMediaError(
+                "the picture's boxes promise more than they hold; open it in another program and save it anew"
+            )
+        return self._data[self._at - size : self._at]
+
+    def rest(self) -> bytes:
+        return self._data[self._at :]
 
 
-def _content(file: BinaryIO, box: Box) -> bytes:
-    file.seek(box.start)
-    return file.read(box.end - box.start)
+class _Meta:
+    """The `meta` box of a file."""
+
+    def __init__(self, file: BinaryIO, meta: Box, file_bytes: int) -> None:
+        file.seek(meta.start)
+        self._data = file.read(meta.end - meta.start)
+        self._file = io.BytesIO(self._data)
+        self._start = meta.start
+        self._file_bytes = file_bytes
+        inside = boxes(self._file, _FULL_BOX, len(self._data))
+        self._boxes = {box.type: box for box in inside}
+
+    def head(self) -> HeifHead:
+        main = self._fields(b"pitm")
+        version = main.take(_FULL_BOX) >> 24
+        properties, references = self._properties(), self._references()
+        extents = self._extents()
+        items = {
+            number: HeifItem(
+                number=number,
+                kind=kind,
+                is_hidden=is_hidden,
+                properties=properties.get(number, ()),
+                references=references.get(number, {}),
+                extents=extents.get(number, ()),
+            )
+            for number, kind, is_hidden in self._infos()
+        }
+        return HeifHead(items=items, main_number=main.take(4 if version else 2))
+
+    def _fields(self, name: bytes) -> _Fields:
+        box = self._boxes.get(name)
+        # A box that is missing says 0: no item, no reference.
+        return _Fields(bytes(16) if box is None else self._data[box.start : box.end])
+
+    def _infos(self) -> Iterator[tuple[int, bytes, bool]]:
+        box = self._boxes.get(b"iinf")
+        if box is None:
+            return
+        count_bytes = 4 if self._data[box.start : box.start + 1] != b"\0" else 2
+        for each in boxes(self._file, box.start + _FULL_BOX + count_bytes, box.end):
+            fields = _Fields(self._data[each.start : each.end])
+            version, flags = fields.take(1), fields.take(3)
+            if each.type == b"infe" and version >= 2:
+                number = fields.take(4 if version == 3 else 2)
+                fields.take(2)
+                kind = fields.take_bytes(4)
+                yield (
+                    number,
+                    _text_kind(fields.rest()) if kind == b"mime" else kind,
+                    bool(flags & 1),
+                )
+
+    def _references(self) -> dict[int, dict[bytes, tuple[int, ...]]]:
+        found: dict[int, dict[bytes, tuple[int, ...]]] = {}
+        box = self._boxes.get(b"iref")
+        if box is None:
+            return found
+        id_bytes = 4 if self._data[box.start : box.start + 1] != b"\0" else 2
+        for each in boxes(self._file, box.start + _FULL_BOX, box.end):
+            fields = _Fields(self._data[each.start : each.end])
+            number = fields.take(id_bytes)
+            targets = tuple(fields.take(id_bytes) for _ in range(fields.take(2)))
+            mine = found.setdefault(number, {})
+            mine[each.type] = (*mine.get(each.type, ()), *targets)
+        return found
+
+    def _properties(self) -> dict[int, tuple[Property, ...]]:
+        box = self._boxes.get(b"iprp")
+        if box is None:
+            return {}
+        parts = tuple(boxes(self._file, box.start, box.end))
+        held = [
+            (each.type, self._data[each.start : each.end])
+            for part in parts
+            if part.type == b"ipco"
+            for each in boxes(self._file, part.start, part.end)
+        ]
+        found: dict[int, tuple[Property, ...]] = {}
+        for part in parts:
+            if part.type == b"ipma":
+                for number, places in _associations(_Fields(self._data[part.start : part.end])):
+                    found.setdefault(
+                        number, tuple(held[i - 1] for i in places if 0 < i <= len(held))
+                    )
+        return found
+
+    def _extents(self) -> dict[int, tuple[tuple[int, int], ...]]:
+        """Source: ISO/IEC 14496-12, 8.11.3."""
+        fields = self._fields(b"iloc")
+        version = fields.take(_FULL_BOX) >> 24
+        sizes = fields.take(2)
+        offset, length, base, index = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
+        id_bytes = 4 if version == 2 else 2
+        found = {}
+        for _ in range(fields.take(id_bytes)):
+            number = fields.take(id_bytes)
+            place = fields.take(2) & 15 if version else _IN_FILE
+            fields.take(2)
+            start = fields.take(base)
+            parts = []
+            for _ in range(fields.take(2)):
+                fields.take(index if version else 0)
+                at, size = start + fields.take(offset), fields.take(length)
+                parts.append(self._checked(at, size, place))
+            found[number] = tuple(parts)
+        return found
+
+    def _checked(self, at: int, size: int, place: int) -> tuple[int, int]:
+        """Where an extent really lies."""
+        if place == _IN_BOX and b"idat" in self._boxes:
+            at += self._start + self._boxes[b"idat"].start
+        if at + size > self._file_bytes:
+            raise TruncatedMediaError(
+                f"the picture's data end at byte {at + size}, the file at {self._file_bytes}; copy the file again"
+            )
+        # A length of 0 is "up to the end".
+        return at, size or self._file_bytes - at
 
 
-def _properties(file: BinaryIO, meta: Box) -> Iterator[tuple[bytes, bytes]]:
-    for held in _named(file, meta, b"iprp", b"ipco"):
-        for box in boxes(file, held.start, held.end):
-            yield box.type, _content(file, box)
+def _text_kind(names: bytes) -> bytes:
+    """`xmp ` for an item of XMP. What stands there: the item's name, then its media type."""
+    return b"xmp " if b"application/rdf+xml" in names else b"mime"
 
 
-def _main_indices(file: BinaryIO, meta: Box) -> tuple[int, ...]:
-    """Places, from 0, of the main picture's properties."""
-    main = next((_content(file, box) for box in _named(file, meta, b"pitm")), b"")
-    if not main:
-        return ()
-    number = int.from_bytes(main[_FULL_BOX:], "big")
-    for box in _named(file, meta, b"iprp", b"ipma"):
-        for item, indices in _associations(_content(file, box)):
-            if item == number:
-                return indices
-    return ()
-
-
-def _associations(content: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Source: ISO/IEC 23008-12, 9.3.2: the highest bit of an index says that the property is essential."""
-    id_bytes = 4 if content[0] else 2
-    index_bytes = 2 if content[3] & 1 else 1
-    at = 2 * _FULL_BOX
-    while at + id_bytes < len(content):
-        item = int.from_bytes(content[at : at + id_bytes], "big")
-        first = at + id_bytes + 1
-        at = first + index_bytes * content[first - 1]
-        marks = (content[i : i + index_bytes] for i in range(first, at, index_bytes))
-        mask = (1 << (8 * index_bytes - 1)) - 1
-        yield item, tuple((int.from_bytes(mark, "big") & mask) - 1 for mark in marks if any(mark))
-
-
-def _tiles(file: BinaryIO, meta: Box) -> int:
-    count = 0
-    for box in _named(file, meta, b"iref"):
-        file.seek(box.start)
-        id_bytes = 4 if file.read(1) != b"\0" else 2
-        for reference in boxes(file, box.start + _FULL_BOX, box.end):
-            if reference.type == b"dimg":
-                count += (reference.end - reference.start - id_bytes - 2) // id_bytes
-    return count
+def _associations(fields: _Fields) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Source: ISO/IEC 23008-12, 9.3.2: the highest bit of a place says that the property is essential."""
+    version, flags = fields.take(1), fields.take(3)
+    size = 2 if flags & 1 else 1
+    mask = (1 << (8 * size - 1)) - 1
+    for _ in range(fields.take(4)):
+        number = fields.take(4 if version else 2)
+        yield number, tuple(fields.take(size) & mask for _ in range(fields.take(1)))

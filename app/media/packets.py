@@ -11,7 +11,7 @@ from app.media.animation_chunks import gif_xmp
 from app.media.boxes import metadata_values, xmp_boxes
 from app.media.chunks import jpeg_segments, png_chunks, read_chunk, webp_chunks
 from app.media.ebml import tag_values
-from app.media.heif import CAN_READ_HEIF, open_heif_file
+from app.media.heif import HeifFile
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
 
@@ -86,7 +86,7 @@ def _tiff(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _heic(file: BinaryIO) -> Iterator[bytes]:
-    packet = open_heif_file(file).info.get("xmp") if CAN_READ_HEIF else None
+    packet = HeifFile(file).info.get("xmp")
     if isinstance(packet, bytes):
         yield packet
 

@@ -14,7 +14,7 @@ from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.planes import Plane, stretched
 from app.core.types import Notice
 from app.media.hdr import is_hdr
-from app.media.heif import deep_heif_pixels
+from app.media.heif import HeifFile, heif_planes
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
 from app.media.still_metadata import profile_fits
@@ -88,14 +88,14 @@ def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
     image, layout = still.image, still.layout
     if image.mode == "CMYK":
         return _planes(_from_cmyk(image, _profile(still)), layout)
+    if isinstance(image, HeifFile):
+        return heif_planes(image, PIXEL_FORMATS[layout], still.limits)
     if PIXEL_FORMATS[layout].bits == 8:
         return _planes(image, layout)
     if isinstance(image, TiffFile):
         return deep_tiff_planes(image, still.file)
     if image.mode == "I;16":
         return _deep_gray(image, has_alpha=layout == "ya16le")
-    if still.format == "heic":
-        return _split(deep_heif_pixels(still.file, still.bits), layout)
     return _deep_planes(still)
 
 

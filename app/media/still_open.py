@@ -22,7 +22,7 @@ from app.core.color import ColorTags
 from app.core.errors import BadDimensionsError, MediaTooLargeError, UnsupportedTypeError
 from app.media.boxes import boxes
 from app.media.chunks import png_chunks, png_head, read_chunk, tiff_tag_count, webp_size_wh
-from app.media.heif import CAN_READ_HEIF, check_heif, heif_bits, open_heif_file
+from app.media.heif import HeifFile, check_heif
 from app.media.heif_boxes import HeifHead, heif_head
 from app.media.limits import MediaLimits
 from app.media.orientation import Orientation
@@ -41,7 +41,7 @@ _OPENERS: dict[MediaKind, _Opener] = {
     MediaKind.WEBP: ("webp", WebPImagePlugin.WebPImageFile),
     MediaKind.ANIMATED_WEBP: ("webp", WebPImagePlugin.WebPImageFile),
     MediaKind.AVIF: ("avif", AvifImagePlugin.AvifImageFile),
-    MediaKind.HEIC: ("heic", open_heif_file),
+    MediaKind.HEIC: ("heic", HeifFile),
     MediaKind.TIFF: ("tiff", TiffFile),
     MediaKind.BMP: ("bmp", BmpImagePlugin.BmpImageFile),
     MediaKind.GIF: ("gif", GifImagePlugin.GifImageFile),
@@ -88,7 +88,7 @@ class OpenStill:
         bits: Bits a channel in the file, 8 for fewer; the layout holds 9 to 16 of them as 16.
         orientation: How to turn it upright.
         tags: What the file says of its colors, beside or instead of a profile.
-        head: The description of a HEIC or AVIF.
+        limits: The budget that the header was found to be within.
     """
 
     image: ImageFile
@@ -101,7 +101,7 @@ class OpenStill:
     exif: Exif
     orientation: Orientation
     tags: ColorTags
-    head: HeifHead
+    limits: MediaLimits
 
     @property
     def size_wh(self) -> tuple[int, int]:
@@ -137,15 +137,10 @@ def open_still(path: Path, limits: MediaLimits) -> Iterator[OpenStill]:
             image = opener(file)
         with image:
             _check_size(image.size, limits)
-            yield _described(image, file, kind, name, head)
+            yield _described(image, file, kind, head, limits)
 
 
 def _opener(kind: MediaKind) -> _Opener:
-    if kind is MediaKind.HEIC and not CAN_READ_HEIF:
-        raise UnsupportedTypeError(
-            "HEIC pictures cannot be read by this installation, which lacks the package pi-heif; install it, or export "
-            "the photo as JPEG (on an iPhone: share it with the option 'Most Compatible')"
-        )
     found = _OPENERS.get(kind)
     if found is None:
         raise UnsupportedTypeError(f"got a {kind} file, wanted a still picture")
@@ -174,14 +169,14 @@ def _checked_head(file: BinaryIO, name: StillFormat, limits: MediaLimits) -> Hei
         raise MediaTooLargeError(
             f"the TIFF has {tags} tags, at most {_MAX_TIFF_TAGS} are allowed; save the picture anew"
         )
-    return _checked_boxes(file, limits) if name in ("avif", "heic") else HeifHead()
-
-
-def _checked_boxes(file: BinaryIO, limits: MediaLimits) -> HeifHead:
-    for _ in boxes(file, 0, file.seek(0, 2)):
+    if name not in ("avif", "heic"):
+        return HeifHead()
+    file_bytes = file.seek(0, 2)
+    for _ in boxes(file, 0, file_bytes):
         pass
     head = heif_head(file)
-    check_heif(head, limits)
+    if name == "heic":
+        check_heif(head, file_bytes, limits)
     return head
 
 
@@ -194,8 +189,9 @@ def _check_size(size_wh: tuple[int, int], limits: MediaLimits) -> None:
 
 
 def _described(
-    image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFormat, head: HeifHead
+    image: ImageFile, file: BinaryIO, kind: MediaKind, head: HeifHead, limits: MediaLimits
 ) -> OpenStill:
+    name = _OPENERS[kind][0]
     with pillow_errors(name):
         exif = _exif(image, file, name)
         # Pillow turns a TIFF by itself, its `size` included.
@@ -214,7 +210,7 @@ def _described(
         exif=exif,
         orientation=orientation,
         tags=tags,
-        head=head,
+        limits=limits,
     )
 
 
@@ -239,7 +235,7 @@ def _samples(image: ImageFile, file: BinaryIO, head: HeifHead) -> tuple[str, int
         is_gray = head.is_gray_av1
         mode = {"RGB": "L", "RGBA": "LA"}.get(image.mode, image.mode) if is_gray else image.mode
         return mode, head.av1_bits
-    return image.mode, heif_bits(image) if image.format == "HEIF" else 8
+    return image.mode, image.bits if isinstance(image, HeifFile) else 8
 
 
 def _layout(image: ImageFile, mode: str, bits: int) -> str:
