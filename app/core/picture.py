@@ -186,17 +186,12 @@ class Picture:
         return own if self.conversion is None else self.conversion.to_srgb(own)
 
     def read_deep(self, box: PixelBox) -> NDArray[np.uint16]:
-        """A part of the picture as RGB of 16 bits, in the picture's own code values: no profile, no curve.
-
-        Returns:
-            `(h, w, 3)` uint16, its own memory.
+        """A part of a picture that is not gray as `(h, w, 3)` RGB code values of 16 bits: no profile, no curve.
 
         Raises:
-            ValueError: The box is empty or reaches beyond the picture, or the picture is gray.
+            ValueError: As `read`.
         """
         self._check_box(box)
-        if self.pixel_format.family == "gray":
-            raise ValueError("gray has no RGB of its own")
         values = np.rint(self._code_values(box) * 257)
         return np.asarray(np.clip(values, 0, 65_535), dtype=np.uint16)
 

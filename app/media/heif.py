@@ -79,6 +79,12 @@ class HeifFile(ImageFile):
             for item in items
         )
 
+    @property
+    def has_other_helpers(self) -> bool:
+        """Whether pictures that are not transparency help the main one: depth, a gain map."""
+        alpha = _alpha_item(self.head)
+        return any(item is not alpha for item in self.head.about_main(b"auxl"))
+
     def _texts(self, file: BinaryIO) -> Iterator[tuple[str, bytes]]:
         for item in self.head.about_main(b"cdsc"):
             data = item_bytes(file, item) if item.kind in (b"Exif", b"xmp ") else b""
@@ -123,17 +129,30 @@ def heif_planes(image: HeifFile, layout: PixelFormat, limits: MediaLimits) -> tu
         DamagedMediaError: It cannot be decoded.
         UnsupportedTypeError: Its tiles are not of one kind.
     """
-    file, item = cast("BinaryIO", image.fp), main_item(image.head)
-    planes = [composed_values(image.head, item, file, limits)]
-    alpha_item = _alpha_item(image.head)
-    if alpha_item is not None:
-        planes.append(_alpha(composed_values(image.head, alpha_item, file, limits), planes[0]))
-    if len(planes) > 1 and planes[0].ndim == 3:
-        planes = [cast("Plane", np.dstack(planes))]
-    picture = Picture(tuple(planes), layout)
-    for step in _steps(item):
+    planes = stored_planes(image.head, cast("BinaryIO", image.fp), limits)
+    picture = Picture(planes, layout)
+    for step in _steps(main_item(image.head)):
         picture = _cropped(picture, step) if isinstance(step, PixelBox) else upright(picture, step)
     return picture.planes
+
+
+def stored_planes(head: HeifHead, file: BinaryIO, limits: MediaLimits) -> tuple[Plane, ...]:
+    """The main picture of a HEIC or AVIF as it is stored: not cropped, not turned.
+
+    Returns:
+        As the planes of a `Picture` of 8 bits, or of 16 where the file has more.
+
+    Raises:
+        DamagedMediaError: It cannot be decoded.
+        UnsupportedTypeError: Its tiles are not of one kind.
+    """
+    planes = [composed_values(head, main_item(head), file, limits)]
+    alpha_item = _alpha_item(head)
+    if alpha_item is not None:
+        planes.append(_alpha(composed_values(head, alpha_item, file, limits), planes[0]))
+    if len(planes) > 1 and planes[0].ndim == 3:
+        planes = [cast("Plane", np.dstack(planes))]
+    return tuple(planes)
 
 
 def main_item(head: HeifHead) -> HeifItem:

@@ -53,6 +53,24 @@ class HeifItem:
         return next((content for each, content in self.properties if each == name), None)
 
     @property
+    def av1_bits(self) -> int:
+        """Bits a channel, if it is coded in AV1."""
+        flags = self._av1_flags
+        if not flags & _AV1_HIGH_BIT_DEPTH:
+            return 8
+        return 12 if flags & _AV1_TWELVE_BIT else 10
+
+    @property
+    def is_gray_av1(self) -> bool:
+        """Whether it has no colors, if it is coded in AV1."""
+        return bool(self._av1_flags & _AV1_MONOCHROME)
+
+    @property
+    def _av1_flags(self) -> int:
+        config = self.content_of(b"av1C") or b""
+        return config[_AV1_FLAGS_AT] if len(config) > _AV1_FLAGS_AT else 0
+
+    @property
     def nclx(self) -> ColorTags | None:
         """The color tags, where it has some."""
         for name, content in self.properties:
@@ -105,15 +123,12 @@ class HeifHead:
     @property
     def av1_bits(self) -> int:
         """Bits a channel of an AVIF's pictures."""
-        flags = self._av1_flags()
-        if not flags & _AV1_HIGH_BIT_DEPTH:
-            return 8
-        return 12 if flags & _AV1_TWELVE_BIT else 10
+        return self._first_part.av1_bits
 
     @property
     def is_gray_av1(self) -> bool:
         """Whether an AVIF's main picture has no colors."""
-        return bool(self._av1_flags() & _AV1_MONOCHROME)
+        return self._first_part.is_gray_av1
 
     def about_main(self, reference: bytes) -> Iterator[HeifItem]:
         """The items that say of themselves that they are about the main picture."""
@@ -121,15 +136,12 @@ class HeifHead:
             if self.main_number in item.references.get(reference, ()):
                 yield item
 
-    def _av1_flags(self) -> int:
-        """Of the main picture; a composed one has none of its own, and is made like the first of its parts."""
-        parts = self.main.references.get(b"dimg", ()) if self.main is not None else ()
-        for number in (self.main_number, *parts[:1]):
-            item = self.items.get(number)
-            config = item.content_of(b"av1C") if item is not None else None
-            if config is not None and len(config) > _AV1_FLAGS_AT:
-                return config[_AV1_FLAGS_AT]
-        return 0
+    @property
+    def _first_part(self) -> HeifItem:
+        """The main picture, or what it is composed of: all parts are made alike."""
+        main = self.main or HeifItem(number=0, kind=b"")
+        parts = main.references.get(b"dimg", ())
+        return self.items.get(parts[0], main) if parts else main
 
 
 def heif_head(file: BinaryIO) -> HeifHead:

@@ -1,7 +1,7 @@
-"""The coded pictures of a HEIC, decoded by FFmpeg and put together.
+"""The coded pictures of a HEIC or AVIF, decoded by FFmpeg and put together.
 
-Source: ISO/IEC 14496-15, 8.3.3 (`hvcC`), ISO/IEC 23008-12, 6.6 (composed pictures), MIAF (ISO/IEC 23000-22), 7.3.6.4
-(colors that nobody states).
+Source: ISO/IEC 14496-15, 8.3.3 (`hvcC`), AV1 in ISOBMFF, 2.3 (`av1C`), ISO/IEC 23008-12, 6.6 (composed pictures),
+MIAF (ISO/IEC 23000-22), 7.3.6.4 (colors that nobody states).
 """
 
 import struct
@@ -22,7 +22,8 @@ from app.media.frames import picture_of
 from app.media.heif_boxes import HeifHead, HeifItem, item_bytes
 from app.media.limits import MediaLimits
 
-CODED_KINDS: Final = frozenset({b"hvc1", b"hev1"})
+_AV1: Final = b"av01"
+CODED_KINDS: Final = frozenset({b"hvc1", b"hev1", _AV1})
 GRID: Final = b"grid"
 SAME: Final = b"iden"
 
@@ -59,6 +60,8 @@ def coded_layout(part: HeifItem) -> tuple[bool, int]:
     Raises:
         DamagedMediaError: It has no header.
     """
+    if part.kind == _AV1:
+        return part.is_gray_av1, part.av1_bits
     config = part.content_of(b"hvcC") or b""
     if len(config) < _CONFIG_BYTES:
         raise _undecodable()
@@ -66,11 +69,13 @@ def coded_layout(part: HeifItem) -> tuple[bool, int]:
 
 
 def coded_wh(part: HeifItem) -> tuple[int, int]:
-    """The size that a coded picture's own header says; nothing is decoded.
+    """The size that a coded picture's own header says; nothing is decoded. AV1 keeps it to itself: the boxes' word.
 
     Raises:
         DamagedMediaError: It has no valid header.
     """
+    if part.kind == _AV1:
+        return stored_wh(part)
     decoder = _decoder(part, np.iinfo(np.int32).max)
     try:
         decoder.open()
@@ -112,6 +117,9 @@ def _composed(head: HeifHead, item: HeifItem, file: BinaryIO, limits: MediaLimit
     columns = (item_bytes(file, item) + bytes(4))[3] + 1 if item.kind == GRID else 1
     whole: Picture | None = None
     for index, tile in enumerate(_decoded(parts, file, limits)):
+        if index and not _starts_inside(tile, size_wh, divmod(index, columns)):
+            # So the size bounds the work: tiles by the thousand cannot hide outside.
+            raise _undecodable()
         if whole is None:
             whole = _blank(tile, size_wh, _tags(item, parts[0], tile))
         _place_inplace(whole, tile, divmod(index, columns))
@@ -142,8 +150,10 @@ def _decoded(parts: list[HeifItem], file: BinaryIO, limits: MediaLimits) -> Iter
 
 
 def _decoder(part: HeifItem, most_pixels: int) -> VideoCodecContext:
-    decoder = av.CodecContext.create("hevc", "r")
-    decoder.extradata = part.content_of(b"hvcC") or b"\0"
+    is_av1 = part.kind == _AV1
+    name = "libdav1d" if is_av1 else "hevc"
+    decoder = cast("VideoCodecContext", av.CodecContext.create(name, "r"))
+    decoder.extradata = part.content_of(b"av1C" if is_av1 else b"hvcC") or b"\0"
     decoder.thread_count = 1
     # A damaged picture is an error, not a gray patch; and none may be larger than its header said.
     decoder.options = {"err_detect": "explode", "max_pixels": str(most_pixels)}
@@ -173,6 +183,11 @@ def _place_inplace(whole: Picture, tile: Picture, place: tuple[int, int]) -> Non
         y, x = place[0] * source.shape[0], place[1] * source.shape[1]
         part = target[y : y + source.shape[0], x : x + source.shape[1]]
         part[...] = source[: part.shape[0], : part.shape[1]]
+
+
+def _starts_inside(tile: Picture, size_wh: tuple[int, int], place: tuple[int, int]) -> bool:
+    w, h = tile.size_wh
+    return place[1] * w < size_wh[0] and place[0] * h < size_wh[1]
 
 
 def _reaches(tile: Picture, size_wh: tuple[int, int], place: tuple[int, int]) -> bool:
@@ -207,5 +222,5 @@ def _full_range(picture: Picture) -> Plane:
 
 def _undecodable() -> DamagedMediaError:
     return DamagedMediaError(
-        "the HEIC picture cannot be decoded; open it in another program and save it anew"
+        "the picture's data cannot be decoded; open it in another program and save it anew"
     )

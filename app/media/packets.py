@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from PIL import AvifImagePlugin, TiffImagePlugin
+from PIL import AvifImagePlugin
 
 from app.media.animation_chunks import gif_xmp
 from app.media.boxes import metadata_values, xmp_boxes
@@ -14,6 +14,7 @@ from app.media.ebml import tag_values
 from app.media.heif import HeifFile
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
+from app.media.tiff_file import TiffFile
 
 KINDS_WITH_XMP_BOX = frozenset({MediaKind.MP4, MediaKind.MOV, MediaKind.THREE_GP})
 """Containers of ISO boxes that hold XMP in a `uuid` box."""
@@ -80,7 +81,7 @@ def _webp(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _tiff(file: BinaryIO) -> Iterator[bytes]:
-    packet = TiffImagePlugin.TiffImageFile(file).tag_v2.get(_TIFF_XMP)
+    packet = TiffFile(file).tag_v2.get(_TIFF_XMP)
     if isinstance(packet, bytes):
         yield packet
 

@@ -11,10 +11,11 @@ from PIL import Image, ImageCms
 
 from app.core.errors import DamagedMediaError
 from app.core.picture import PIXEL_FORMATS, Picture
-from app.core.planes import Plane, stretched
+from app.core.planes import Plane
 from app.core.types import Notice
 from app.media.hdr import is_hdr
-from app.media.heif import HeifFile, heif_planes
+from app.media.heif import HeifFile, heif_planes, stored_planes
+from app.media.heif_boxes import heif_head
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
 from app.media.still_metadata import profile_fits
@@ -94,16 +95,11 @@ def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
         return _planes(image, layout)
     if isinstance(image, TiffFile):
         return deep_tiff_planes(image, still.file)
+    if still.format == "avif":
+        return stored_planes(heif_head(still.file), still.file, still.limits)
     if image.mode == "I;16":
         return _deep_gray(image, has_alpha=layout == "ya16le")
     return _deep_planes(still)
-
-
-def _split(pixels: Plane, layout: str) -> tuple[Plane, ...]:
-    """Gray and alpha as a plane each."""
-    if layout == "ya16le":
-        return _channel(pixels, 0), _channel(pixels, pixels.shape[2] - 1)
-    return (pixels,)
 
 
 def _from_cmyk(image: Image.Image, icc: bytes | None) -> Image.Image:
@@ -147,14 +143,13 @@ def _deep_planes(still: OpenStill) -> tuple[Plane, ...]:
         raise DamagedMediaError(
             f"the 16-bit {still.format} picture cannot be decoded; save it anew as PNG"
         )
-    deep = stretched(cast("Plane", pixels), still.bits) if still.bits < 16 else pixels
-    return _from_bgr(cast("Plane", deep), still.layout)
+    return _from_bgr(cast("Plane", pixels), still.layout)
 
 
 def _from_bgr(pixels: Plane, layout: str) -> tuple[Plane, ...]:
     """Planes of what OpenCV decodes: blue first, and gray with alpha as four channels."""
-    if pixels.ndim == 2 or layout == "ya16le":
-        return _split(pixels, layout)
+    if layout == "ya16le":
+        return _channel(pixels, 0), _channel(pixels, 3)
     order = cv2.COLOR_BGR2RGB if layout == "rgb48le" else cv2.COLOR_BGRA2RGBA
     return (cast("Plane", cv2.cvtColor(pixels, order)),)
 

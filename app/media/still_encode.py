@@ -86,6 +86,8 @@ def encode_still(
     is_tone_mapped = is_hdr(picture.tags.transfer) and encoding.format not in _HDR_FORMATS
     if is_tone_mapped:
         still, picture = _without_hdr(still), _tone_mapped(picture)
+    elif _loses_gray_profile(still, picture, encoding.format):
+        picture = _in_srgb(picture)
     pixels, notices = _fitted(_interleaved(picture), encoding.format, still.bits)
     task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality)
     lost = (*((_TONE_MAPPED,) if is_tone_mapped else ()), *notices)
@@ -110,6 +112,21 @@ def _tone_mapped(picture: Picture) -> Picture:
         return Picture.from_rgb(rgb)
     alpha = to_8_bits(picture.planes[0][..., 3], picture.pixel_format.bits)
     return Picture((np.dstack([rgb, alpha]),), PIXEL_FORMATS["rgba"])
+
+
+def _loses_gray_profile(still: Still, picture: Picture, name: StillFormat) -> bool:
+    """Formats without gray write it as RGB, to which its profile does not fit."""
+    is_gray = still.icc is not None and still.icc[16:20] == b"GRAY"
+    is_written_as_rgb = name == "webp" or (name == "avif" and picture.pixel_format.has_alpha)
+    return is_gray and is_written_as_rgb and picture.conversion is not None
+
+
+def _in_srgb(picture: Picture) -> Picture:
+    """Gray in 8 bits that needs no profile."""
+    gray = np.ascontiguousarray(picture.read(picture.box)[..., 0])
+    bits = picture.pixel_format.bits
+    alpha = tuple(to_8_bits(plane, bits) for plane in picture.planes[1:])
+    return Picture((gray, *alpha), PIXEL_FORMATS["ya8" if alpha else "gray"])
 
 
 def _coding_notices(still: Still, name: StillFormat) -> tuple[Notice, ...]:

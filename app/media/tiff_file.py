@@ -36,7 +36,8 @@ class TiffFile(TiffImageFile):
             super()._setup()
         except SyntaxError:
             mode = {1: "I;16", 2: "LA"}.get(self._samples())
-            if mode is None or not is_deep(self) or not self._is_gray():
+            is_planar = self._samples() > 1 and self.tag_v2.get(_LAYOUT) == _PLANAR
+            if mode is None or is_planar or not is_deep(self) or not self._is_gray():
                 raise
             self._mode = mode
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SHORT, _LONG = 3, 4
+_INKS = 5
 
 
 def tiff_file(
@@ -41,7 +42,7 @@ def tiff_file(
         279: (_LONG, tuple(len(strip) for strip in strips)),
         284: (_SHORT, (2 if is_planar else 1,)),
     }
-    if channels in (2, 4):
+    if channels in (2, 4) and tags.get("t262") != _INKS:
         entries[338] = (_SHORT, (2,))
     for name, value in tags.items():
         tag = int(name.removeprefix("t"))
