@@ -22,6 +22,8 @@ _MAX_META_BYTES: Final = 16 << 20
 
 _FULL_BOX: Final = 4
 _NCLX: Final = struct.Struct(">4sHHHB")
+_NCLX_BOX: Final = b"colrnclx"
+_AV1_HEAD_BYTES: Final = 24
 _AV1_FLAGS_AT: Final = 2
 _AV1_HIGH_BIT_DEPTH: Final = 0x40
 _AV1_TWELVE_BIT: Final = 0x20
@@ -174,12 +176,34 @@ def item_bytes(file: BinaryIO, item: HeifItem) -> bytes:
 
 
 def retagged(data: bytes, tags: ColorTags) -> bytes:
-    """An AVIF whose pictures say other primaries and another transfer than its encoder wrote; matrix and range stay."""
-    at = data.find(b"colrnclx")
-    if at < 0:
+    """An AVIF whose pictures say other primaries and another transfer than its encoder wrote; matrix and range stay.
+
+    They are said twice: by the boxes, and in the header of the coded picture, where some readers look first.
+    """
+    at = data.find(_NCLX_BOX) + len(_NCLX_BOX)
+    main = heif_head(io.BytesIO(data)).main
+    if at < len(_NCLX_BOX) or main is None or not main.extents:
         return data
-    codes = struct.pack(">HH", tags.primaries, tags.transfer)
-    return data[: at + 8] + codes + data[at + 8 + len(codes) :]
+    old = data[at + 1 : at + 6 : 2]
+    new = bytes((tags.primaries, tags.transfer, old[2]))
+    start = main.extents[0][0]
+    coded = _with_bits(data[start : start + _AV1_HEAD_BYTES], old, new)
+    data = data[:start] + coded + data[start + _AV1_HEAD_BYTES :]
+    return data[:at] + struct.pack(">HH", tags.primaries, tags.transfer) + data[at + 4 :]
+
+
+def _with_bits(head: bytes, old: bytes, new: bytes) -> bytes:
+    """Replace three codes that begin at any bit, behind the bit that says that they follow.
+
+    Source: AV1 specification, 5.5.2 (color config).
+    """
+    bits = "".join(f"{byte:08b}" for byte in head)
+    before, after = ("1" + "".join(f"{code:08b}" for code in codes) for codes in (old, new))
+    at = bits.find(before)
+    if at < 0:
+        return head
+    bits = bits[:at] + after + bits[at + len(after) :]
+    return int(bits, 2).to_bytes(len(head), "big")
 
 
 class _Fields:

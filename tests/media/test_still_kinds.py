@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import av
 import cv2
 import numpy as np
 import pytest
@@ -159,6 +160,9 @@ def test_hdr_goes_from_every_deep_kind_into_every_deep_kind(
     written, lost = again(still, tmp_path / "out", target, quality=95)
     assert lost == (("still.depth_reduced",) if (kind, target) == ("png", "avif") else ())
     assert (written.picture.tags.transfer, written.picture.tags.primaries) == (transfer, 9)
+    with av.open(str(tmp_path / "out"), format={"avif": "mov", "png": "png_pipe"}[target]) as file:
+        frame = next(file.decode(video=0))
+        assert (frame.color_trc, frame.color_primaries) == (transfer, 9)
     assert difference(written.picture.planes[0], still.picture.planes[0]) < 400
     assert difference(rgb(written), rgb(still)) < 3
 
