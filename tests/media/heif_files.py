@@ -41,8 +41,14 @@ def profile(icc: bytes) -> bytes:
     return box(b"colr", b"prof", icc)
 
 
-def nclx(codes: Nclx) -> bytes:
-    return box(b"colr", b"nclx", struct.pack(">HHHB", *codes, 0x80))
+def nclx(codes: Nclx, *, is_full: bool = True) -> bytes:
+    return box(b"colr", b"nclx", struct.pack(">HHHB", *codes, 0x80 * is_full))
+
+
+def crop(size_wh: tuple[int, int], offset_xy: tuple[int, int] = (0, 0)) -> bytes:
+    """So much around the center, moved by an offset in half pixels."""
+    (w, h), (dx, dy) = size_wh, offset_xy
+    return box(b"clap", struct.pack(">IIIIiIiI", w, 1, h, 1, dx, 2, dy, 2))
 
 
 def extents(size_wh: tuple[int, int]) -> bytes:
@@ -58,41 +64,46 @@ class Item:
     properties: tuple[bytes, ...] = ()
     references: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
     is_hidden: bool = False
+    is_in_meta: bool = False
 
 
 def hevc_item(
-    pixels: Pixels, *properties: bytes, codes: Nclx = BT709, bits: int = 8, **more: Any
+    pixels: Pixels,
+    *properties: bytes,
+    codes: Nclx = BT709,
+    bits: int = 8,
+    chroma: str = "444",
+    is_full: bool = True,
+    **more: Any,
 ) -> Item:
     """One coded picture of RGB or gray of 8 or 16 bits, nearly lossless."""
     h, w = pixels.shape[:2]
-    config, sample = _hevc(pixels, codes, bits)
+    kind = "gray" if pixels.ndim == 2 else f"yuv{chroma}p"
+    config, sample = _hevc(pixels, codes, kind if bits == 8 else f"{kind}{bits}le", is_full)
     return Item(
         kind=b"hvc1", data=sample, properties=(config, extents((w, h)), *properties), **more
     )
 
 
-def _hevc(pixels: Pixels, codes: Nclx, bits: int) -> tuple[bytes, bytes]:
+def _hevc(pixels: Pixels, codes: Nclx, kind: str, is_full: bool) -> tuple[bytes, bytes]:
     """The configuration box and the one sample, as FFmpeg muxes them into an mp4."""
     out = io.BytesIO()
-    kinds = {(2, 8): "gray", (3, 8): "rgb24", (2, 10): "gray16le", (3, 10): "rgb48le"}
-    matrix = {1: "bt709", 6: "bt470bg", 9: "bt2020nc"}[codes[2]]
+    sources = {(2, 1): "gray", (3, 1): "rgb24", (2, 2): "gray16le", (3, 2): "rgb48le"}
     with av.open(out, "w", format="mp4") as container:
         stream = container.add_stream("libx265", rate=1)
         stream.height, stream.width = pixels.shape[:2]
-        family = "gray" if pixels.ndim == 2 else "yuv444p"
-        stream.pix_fmt = family if bits == 8 else f"{family}{bits}le"
+        stream.pix_fmt = kind
         ctx = stream.codec_context
-        ctx.color_range, ctx.colorspace = 2, codes[2]
+        ctx.color_range, ctx.colorspace = 1 + is_full, codes[2]
         ctx.color_primaries, ctx.color_trc = codes[:2]
         ctx.options = {"x265-params": "keyint=1:qp=4:log-level=none:info=0", "preset": "ultrafast"}
         frame = av.VideoFrame.from_ndarray(
-            np.ascontiguousarray(pixels), format=kinds[pixels.ndim, bits]
+            np.ascontiguousarray(pixels), format=sources[pixels.ndim, pixels.dtype.itemsize]
         )
         planes = frame.reformat(
-            format=stream.pix_fmt, dst_colorspace=codes[2], dst_color_range=2, src_color_range=2
+            format=kind, dst_colorspace=codes[2], dst_color_range=1 + is_full, src_color_range=2
         )
-        del matrix
-        planes.colorspace, planes.color_range = codes[2], 2
+        planes.colorspace, planes.color_range = codes[2], 1 + is_full
         container.mux(stream.encode(planes))
         container.mux(stream.encode(None))
     data = out.getvalue()
@@ -104,7 +115,12 @@ def _hevc(pixels: Pixels, codes: Nclx, bits: int) -> tuple[bytes, bytes]:
 
 
 def grid_items(
-    pixels: Pixels, tile_px: int, *properties: bytes, first: int = 2, **coding: Any
+    pixels: Pixels,
+    tile_px: int,
+    *properties: bytes,
+    first: int = 2,
+    is_in_meta: bool = False,
+    **coding: Any,
 ) -> tuple[Item, ...]:
     """A picture of tiles, as phones make them: the grid, then the tiles, which number from `first`."""
     h, w = pixels.shape[:2]
@@ -118,6 +134,7 @@ def grid_items(
     ]
     grid = Item(
         kind=b"grid",
+        is_in_meta=is_in_meta,
         data=struct.pack(">BBBBHH", 0, 0, rows - 1, columns - 1, w, h),
         properties=(extents((w, h)), *properties),
         references=((b"dimg", tuple(range(first, first + len(tiles)))),),
@@ -143,7 +160,11 @@ def heif_file(*items: Item, primary: int = 1, brand: bytes = b"heic") -> bytes:
     """A file of items, which number from 1."""
     ftyp = box(b"ftyp", brand, bytes(4), b"mif1", brand)
     size = len(ftyp) + len(_meta(items, primary, 0))
-    return ftyp + _meta(items, primary, size + 8) + box(b"mdat", *(item.data for item in items))
+    return (
+        ftyp
+        + _meta(items, primary, size + 8)
+        + box(b"mdat", *(item.data for item in items if not item.is_in_meta))
+    )
 
 
 def _meta(items: tuple[Item, ...], primary: int, data_at: int) -> bytes:
@@ -156,15 +177,20 @@ def _meta(items: tuple[Item, ...], primary: int, data_at: int) -> bytes:
         _infos(items),
         _references(items),
         _properties(items),
+        box(b"idat", *(item.data for item in items if item.is_in_meta)),
     )
 
 
 def _locations(items: tuple[Item, ...], at: int) -> bytes:
+    """Where items lie: behind the `meta` box, or in its `idat`."""
     entries = []
+    inside = 0
     for number, item in enumerate(items, 1):
-        entries.append(struct.pack(">HHHII", number, 0, 1, at, len(item.data)))
-        at += len(item.data)
-    return full_box(b"iloc", b"\x44\0", struct.pack(">H", len(items)), *entries)
+        place = inside if item.is_in_meta else at
+        entries.append(struct.pack(">HHHHII", number, item.is_in_meta, 0, 1, place, len(item.data)))
+        inside += len(item.data) * item.is_in_meta
+        at += len(item.data) * (not item.is_in_meta)
+    return full_box(b"iloc", b"\x44\0", struct.pack(">H", len(items)), *entries, version=1)
 
 
 def _infos(items: tuple[Item, ...]) -> bytes:
@@ -201,7 +227,7 @@ def _properties(items: tuple[Item, ...]) -> bytes:
         marks = b""
         for each in item.properties:
             held.append(each)
-            is_essential = each[4:8] in (b"hvcC", b"irot", b"imir")
+            is_essential = each[4:8] in (b"hvcC", b"clap", b"irot", b"imir")
             marks += struct.pack(">H", is_essential << 15 | len(held))
         entries.append(struct.pack(">HB", number, len(item.properties)) + marks)
     return box(

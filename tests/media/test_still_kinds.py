@@ -92,6 +92,16 @@ def test_an_avif_keeps_its_bits(tmp_path: Path, bits: int, channels: int) -> Non
     assert len(np.unique(written.picture.planes[0])) > (150 if channels == 1 else 300)
 
 
+@pytest.mark.parametrize("size_wh", [(101, 67), (100, 67), (101, 66), (3, 5)])
+def test_odd_sides_of_a_deep_avif_stay(tmp_path: Path, size_wh: tuple[int, int]) -> None:
+    path = tmp_path / "x.avif"
+    w, h = size_wh
+    path.write_bytes(deep_avif(ramp(10, 3)[:h, :w], 10))
+    still = read_still(path, LIMITS)
+    assert still.picture.size_wh == size_wh
+    assert again(still, tmp_path / "out", "avif")[0].picture.size_wh == size_wh
+
+
 def test_transparency_of_a_deep_avif_is_kept_value_for_value(tmp_path: Path) -> None:
     path = tmp_path / "x.avif"
     path.write_bytes(deep_avif(ramp(10, 4), 10, quality=100))
