@@ -38,6 +38,9 @@ _ALPHA_KINDS: Final = (
 _OVERLAP: Final = 2
 """Tiles may reach beyond the picture, but not cover it more often than this; neither may their bytes."""
 
+_MAX_CONFIGS: Final = 64
+"""All tiles share one; each takes a decoder a millisecond to look at."""
+
 _LEFT_TURNS: Final = (
     Orientation(),
     Orientation(is_transposed=True, flips_y=True),
@@ -86,13 +89,16 @@ class HeifFile(ImageFile):
         return any(item is not alpha for item in self.head.about_main(b"auxl"))
 
     def _texts(self, file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-        for item in self.head.about_main(b"cdsc"):
-            data = item_bytes(file, item) if item.kind in (b"Exif", b"xmp ") else b""
-            if item.kind == b"Exif":
-                # What stands before the data says how much of it to skip: the usual prefix.
-                yield "exif", b"Exif\0\0" + data[4 + int.from_bytes(data[:4], "big") :]
-            elif item.kind == b"xmp ":
-                yield "xmp", data
+        """The first of each kind: nobody needs more, and each costs its reading."""
+        about = tuple(self.head.about_main(b"cdsc"))
+        exif = next((item for item in about if item.kind == b"Exif"), None)
+        xmp = next((item for item in about if item.kind == b"xmp "), None)
+        if exif is not None:
+            data = item_bytes(file, exif)
+            # What stands before the data says how much of it to skip: the usual prefix.
+            yield "exif", b"Exif\0\0" + data[4 + int.from_bytes(data[:4], "big") :]
+        if xmp is not None:
+            yield "xmp", item_bytes(file, xmp)
 
 
 def check_heif(head: HeifHead, file_bytes: int, limits: MediaLimits) -> None:
@@ -107,6 +113,10 @@ def check_heif(head: HeifHead, file_bytes: int, limits: MediaLimits) -> None:
     for item in (main_item(head), _alpha_item(head)):
         parts = [] if item is None else parts_of(head, item)
         sizes = {part.content_of(b"hvcC"): part for part in parts}
+        if len(sizes) > _MAX_CONFIGS:
+            raise MediaTooLargeError(
+                f"the picture's tiles are coded in {len(sizes)} ways, at most {_MAX_CONFIGS} are read; save it anew"
+            )
         areas = {config: _area(part, limits) for config, part in sizes.items()}
         pixels = sum(areas[part.content_of(b"hvcC")] for part in parts)
         held = sum(size for part in parts for _, size in part.extents)

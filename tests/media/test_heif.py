@@ -1,6 +1,7 @@
 """HEIC photos, made here as phones and cameras make them: what is read, what comes out, what is refused."""
 
 import struct
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,11 @@ from tests.media.heif_files import (
     PQ_BT2020,
     Item,
     alpha_item,
+    box,
     crop,
     exif_item,
     extents,
+    full_box,
     grid_items,
     heif_file,
     hevc_item,
@@ -334,3 +337,35 @@ def test_tiles_by_the_thousand_under_a_small_picture_are_refused(photo: Pixels, 
     heic.write_bytes(heif_file(grid, tile))
     with pytest.raises(MediaTooLargeError, match="tiles"):
         still_info(heic, small(max_still_pixels=1_000_000))
+
+
+def timed_refusal(path: Path, data: bytes) -> float:
+    """Seconds of CPU until the file was refused."""
+    path.write_bytes(data)
+    start = time.process_time()
+    with pytest.raises(AppError) as caught:
+        still_info(path, LIMITS)
+    assert caught.value.code in ("media.too_large", "media.damaged", "media.truncated")
+    return time.process_time() - start
+
+
+def test_bombs_in_the_description_are_refused_fast(photo: Pixels, heic: Path) -> None:
+    item = hevc_item(photo)
+    ftyp = box(b"ftyp", b"heic", bytes(4), b"mif1heic")
+    one = struct.pack(">HHHH", 1, 0, 0, 65_535)
+    endless = full_box(b"iloc", b"\0\0", struct.pack(">H", 65_535), one * 65_535, version=1)
+    long = full_box(b"meta", full_box(b"iref", bytes(5 << 20)))
+    ways = [
+        replace(
+            item, properties=(box(b"hvcC", item.properties[0][8:], bytes((n,))), item.properties[1])
+        )
+        for n in range(200)
+    ]
+    grid = Item(
+        kind=b"grid",
+        data=struct.pack(">BBBBHH", 0, 0, 9, 19, 150, 98),
+        properties=(extents((150, 98)),),
+        references=((b"dimg", tuple(range(2, 202))),),
+    )
+    bombs = (ftyp + full_box(b"meta", endless), ftyp + long, heif_file(grid, *ways))
+    assert max(timed_refusal(heic, bomb) for bomb in bombs) < 1.0
