@@ -38,6 +38,7 @@ _ALPHA_KINDS: Final = (
 _OVERLAP: Final = 2
 """Tiles may reach beyond the picture, but not cover it more often than this; neither may their bytes."""
 
+_EXIF_PREFIX: Final = b"Exif\0\0"
 _MAX_CONFIGS: Final = 64
 """All tiles share one; each takes a decoder a millisecond to look at."""
 
@@ -95,8 +96,9 @@ class HeifFile(ImageFile):
         xmp = next((item for item in about if item.kind == b"xmp "), None)
         if exif is not None:
             data = item_bytes(file, exif)
-            # What stands before the data says how much of it to skip: the usual prefix.
-            yield "exif", b"Exif\0\0" + data[4 + int.from_bytes(data[:4], "big") :]
+            # What stands before the data says how much of it to skip, the prefix; some say 0 and have it all the same.
+            held = data[4 + int.from_bytes(data[:4], "big") :]
+            yield "exif", _EXIF_PREFIX + held.removeprefix(_EXIF_PREFIX)
         if xmp is not None:
             yield "xmp", item_bytes(file, xmp)
 

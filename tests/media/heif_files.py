@@ -142,11 +142,11 @@ def grid_items(
     return grid, *tiles
 
 
-def exif_item(data: bytes, of: int = 1) -> Item:
-    """EXIF with its `Exif` prefix."""
+def exif_item(data: bytes, of: int = 1, skipped: int = 6) -> Item:
+    """EXIF with its `Exif` prefix, and how much of it the file says to skip."""
     return Item(
         kind=b"Exif",
-        data=struct.pack(">I", 6) + data,
+        data=struct.pack(">I", skipped) + data,
         references=((b"cdsc", (of,)),),
     )
 

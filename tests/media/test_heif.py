@@ -216,6 +216,13 @@ def test_profile_and_harmless_exif_go_on_and_the_rest_does_not(
     assert b"GONE" not in out.read_bytes()
 
 
+@pytest.mark.parametrize("skipped", [6, 0])
+def test_exif_is_found_behind_its_prefix(photo: Pixels, heic: Path, skipped: int) -> None:
+    exif = exif_item(orientation_exif(1), skipped=skipped)
+    heic.write_bytes(heif_file(hevc_item(photo), exif))
+    assert parsed_exif(read_still(heic, LIMITS).exif)[0x010E] == "A harbor"
+
+
 def test_its_xmp_is_read(photo: Pixels, heic: Path) -> None:
     packet = Item(kind=b"mime", data=XMP, references=((b"cdsc", (1,)),))
     heic.write_bytes(heif_file(hevc_item(photo), packet))
