@@ -360,7 +360,7 @@ class Studio:
     ) -> NewJob:
         job_id = JobId(new_token())
         target = self.media(request.target)
-        suffix = result_suffix(target.container, target.name)
+        suffix = result_suffix(target.container, target.name, target.info)
         spec = RenderSpec(
             sources=tuple(self._photo(source) for source in request.sources),
             target=self.media_path(request.target),
