@@ -28,7 +28,7 @@ from app.pipeline.stages import (
     watched_where_changed,
 )
 from app.pipeline.target import Sink, Target, open_wanted_target
-from app.pipeline.tools import Tools as Tools
+from app.pipeline.tools import Tools
 from app.processors.base import ProcessorSpec, checked_options
 from app.safety.gate import GateWatch
 
