@@ -111,6 +111,7 @@ def test_a_swap_ends_with_one_line_of_json(run: Run, portrait: Path, tmp_path: P
         "frames": 1,
         "frames_swapped": 1,
         "faces_swapped": 1,
+        "people": [],
         "warnings": [],
     }
 
