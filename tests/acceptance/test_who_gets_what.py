@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.weights]
 SOURCES = ("frontal_astronaut.png", "ai_generated_woman.jpg", "black_white_man.jpg", "beard_man.jpg",
            "open_mouth_man.jpg", "glasses_curly_hair.jpg")  # fmt: skip
 GROUPS = {"group_six_t1.jpg": 6, "glasses_three_people.jpg": 3, "two_people_profileish.jpg": 2}
+GAINED, KEPT = 0.15, 0.7
+"""Likeness to the source that a swap adds at least, and likeness to what it was that it leaves at most."""
 SURELY_SWAPPED = 1.7
 """Farther than this from the middle of a face, in halves of its box, a swap changes nothing."""
 
@@ -64,13 +66,15 @@ class Judges:
     def assert_became(
         self, source: str, before: Sequence[Rgb], after: Sequence[Rgb], spots: Sequence[Spot]
     ) -> None:
-        """Over all pictures together the face is now liker its source than what it was, and than any other source."""
+        """Over all pictures together the face is liker its source than any other, and much liker than it was."""
         for name, embed in self.embeds.items():
             was = normed(sum(embed(*pair) for pair in self._seen(before, spots)))
             became = normed(sum(embed(*pair) for pair in self._seen(after, spots)))
             alike = {known: float(vector @ became) for known, vector in self.sources[name].items()}
-            assert alike[source] > float(was @ became), (name, alike, float(was @ became))
+            gained = alike[source] - float(self.sources[name][source] @ was)
             assert max(alike, key=lambda known: alike[known]) == source, (name, alike)
+            assert gained > GAINED, (name, gained)
+            assert float(was @ became) < KEPT, (name, float(was @ became))
 
     @staticmethod
     def _seen(
@@ -196,24 +200,28 @@ def clips() -> Path:
 
 
 CLIPS = {
-    "motion_two_people_swap_sides.mp4": (2, None),
-    "motion_group_pan_zoom.mp4": (6, 0.6),
+    # The astronaut is one of the two.
+    "motion_two_people_swap_sides.mp4": (SOURCES[1:3], None),
+    "motion_group_pan_zoom.mp4": (SOURCES, 0.6),
 }
+MISSED = 0.3
+"""Of the frames, where a fast camera makes the tracker lose somebody for a moment."""
 
 
 @pytest.mark.parametrize(
     ("name", "person"),
     [
         pytest.param(name, person, id=f"{name}, person {person}")
-        for name, (count, _) in CLIPS.items()
-        for person in range(1, count + 1)
+        for name, (sources, _) in CLIPS.items()
+        for person in range(1, len(sources) + 1)
     ],
 )
 def test_one_person_of_a_video_changes_and_nobody_else(
     name: str, person: int, clips: Path, tmp_path: Path, swap: Swap, judges: Judges
 ) -> None:
-    source, output = SOURCES[person - 1], tmp_path / "out.mkv"
-    swap(clips / name, output, {person: source}, end_s=CLIPS[name][1])
+    sources, end_s = CLIPS[name]
+    source, output = sources[person - 1], tmp_path / "out.mkv"
+    swap(clips / name, output, {person: source}, end_s=end_s)
     after = frames_of(output)
     before = frames_of(clips / name)[: len(after)]
     truth = json.loads((clips / "truth" / name).with_suffix(".json").read_text())["frames"]
@@ -226,14 +234,13 @@ def test_one_person_of_a_video_changes_and_nobody_else(
         assert (was == now)[~spot.zone(was.shape, SURELY_SWAPPED)].all()
         if all(apart(spot, other) for id, other in spots.items() if id != person - 1):
             swapped.append((was, now, spot))
-    assert len(swapped) >= len(after) // 2
-    some = swapped[:: max(1, len(swapped) // 8)]
     changed = [
-        float(np.abs(was.astype(int) - now)[spot.zone(was.shape, 0.5)].mean())
+        (was, now, spot)
         for was, now, spot in swapped
+        if np.abs(was.astype(int) - now)[spot.zone(was.shape, 0.5)].mean() > 1
     ]
-    assert min(changed) > 1, "in some frame the person was not changed"
-    judges.assert_became(source, *zip(*some, strict=True))
+    assert len(changed) >= max(1, (1 - MISSED) * len(swapped))
+    judges.assert_became(source, *zip(*changed[:: max(1, len(changed) // 8)], strict=True))
 
 
 def frames_of(path: Path) -> list[Rgb]:
