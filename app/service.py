@@ -19,6 +19,7 @@ from app.core.errors import (
 )
 from app.inference.spec import License, ModelId, ModelSpec
 from app.jobs.engines import EngineRegister
+from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders, remove_tree
 from app.jobs.job import (
     EngineStatus,
@@ -260,7 +261,7 @@ class Studio:
             UnknownProcessorError: No processor has this id.
             UsageError: An option is unknown or out of bounds.
             KeyReusedError: The key belongs to a different request.
-            NotFoundError: No upload has one of the ids.
+            NotFoundError: No upload or saved face has one of the ids.
             UnsupportedTypeError: A source is no photo.
             QueueFullError: As many jobs wait as may wait.
         """
@@ -359,6 +360,8 @@ class Studio:
         self, request: JobRequest, consent: ConsentBasis, idempotency_key: str | None
     ) -> NewJob:
         job_id = JobId(new_token())
+        for face_id in request.face_map.saved_faces:
+            FaceLibrary(self._parts.folders.faces).face(face_id)
         target = self.media(request.target)
         suffix = result_suffix(target.container, target.name, target.info)
         spec = RenderSpec(
@@ -367,7 +370,7 @@ class Studio:
             output=self._parts.folders.results / job_id / f"result{suffix}",
             consent=consent,
             steps=tuple(self._checked(step) for step in request.steps),
-            face_map=request.face_map,
+            face_map=request.face_map.with_photos(self._photo),
             encoding=request.encoding,
             timing=request.timing,
         )

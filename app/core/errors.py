@@ -27,6 +27,7 @@
     |-- FaceError                        face.unusable
     |   |-- NoFaceInSourceError          face.none_in_source
     |   |-- AmbiguousSourceError         face.ambiguous
+    |   |-- SourcesDisagreeError         face.sources_disagree
     |   |-- NoFaceInTargetError          face.none_in_target
     |   |-- NoSuchPersonError            face.no_such_person
     |   `-- DegenerateKpsError           face.degenerate_kps
@@ -228,6 +229,12 @@ class AmbiguousSourceError(FaceError):
     code = "face.ambiguous"
 
 
+class SourcesDisagreeError(FaceError):
+    """The photos of one source face show different people, and no one of them most often."""
+
+    code = "face.sources_disagree"
+
+
 class NoFaceInTargetError(FaceError):
     """The picture to change shows no face."""
 
@@ -235,7 +242,7 @@ class NoFaceInTargetError(FaceError):
 
 
 class NoSuchPersonError(FaceError):
-    """The chosen person's number is higher than the number of people."""
+    """The target does not show the chosen person: by number, place in an order, or likeness."""
 
     code = "face.no_such_person"
 
