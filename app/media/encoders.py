@@ -163,7 +163,9 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
         "ffv1": EncoderSpec(
             name="ffv1",
             containers=("matroska", "mov"),
-            formats=_formats("420 422 440 444", (8, 10, 12)) + _formats("a420 a422 a444", (8,)),
+            formats=_formats("420 422 440 444", (8, 10, 12))
+            + _formats("a420", (8,))
+            + _formats("a422 a444", (8, 10, 12)),
             rate_factor=None,
             presets={name: {} for name in _X26X_PRESETS},
             options={"level": "3", "slicecrc": "1"},

@@ -16,6 +16,7 @@ from app.media.carriers import Carrier, CopyCarrier, TranscodeCarrier
 from app.media.demux import codec_name, is_cover, main_video, packets
 from app.media.encoders import Container
 from app.media.info import MediaInfo
+from app.media.sound_part import SoundPart, encoder_for_cut, is_lossless
 from app.media.span import seek_before
 from app.media.subtitle_carrier import TEXT_CODECS, TextCarrier
 
@@ -81,6 +82,9 @@ class Passengers:
         self._container = container
         self._info = info
         self._offset_s = info.clock_offset_s
+        self._part = SoundPart(
+            offset_s=info.clock_offset_s, starts_late=info.starts_late, ends_at_s=info.ends_at_s
+        )
         self._notices: list[Notice] = []
         self._carriers: dict[int, Carrier] = {}
         for stream in source.streams:
@@ -195,23 +199,31 @@ class Passengers:
         """A copy where the container takes the codec, else new sound; refuses by an exception what can be neither."""
         taken = _COPIED.get(self._container)
         if (taken is None and codec != "mov_text") or codec in (taken or ()):
-            return CopyCarrier(self._output, stream, offset_s=self._offset_s)
+            return self._fitting_carrier(stream, codec)
         if stream.type == "subtitle" and codec in TEXT_CODECS:
             return self._text_carrier(stream, codec)
         if not isinstance(stream, AudioStream):
             raise ValueError(f"{codec} does not go into {self._container}")
         encoder = "libopus" if self._container == "webm" else "aac"
-        carrier = TranscodeCarrier(
-            self._output,
-            stream,
-            encoder=encoder,
-            offset_s=self._offset_s,
-            cuts_start=self._info.starts_late,
-        )
+        carrier = TranscodeCarrier(self._output, stream, encoder=encoder, part=self._part)
         self._note(
             "media.audio_converted",
             f"audio track of codec {codec} was converted, since {self._container} does not take it",
         )
+        return carrier
+
+    def _fitting_carrier(self, stream: Stream, codec: str) -> Carrier:
+        """A copy, unless only new sound can be cut to the sample."""
+        encoder = encoder_for_cut(codec, container=self._container, part=self._part)
+        if encoder is None or not isinstance(stream, AudioStream):
+            return CopyCarrier(self._output, stream, part=self._part)
+        carrier = TranscodeCarrier(self._output, stream, encoder=encoder, part=self._part)
+        if not is_lossless(codec):
+            self._note(
+                "media.audio_converted",
+                f"audio track of codec {codec} was converted: in {self._container}, sound as it is cannot begin "
+                "exactly with the part",
+            )
         return carrier
 
     def _text_carrier(self, stream: Stream, codec: str) -> Carrier:
