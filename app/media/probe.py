@@ -36,6 +36,7 @@ from app.media.orientation import Orientation, orientation_of
 from app.media.sniff import MediaKind, sniff
 from app.media.still import still_info
 from app.media.webp_frames import animated_webp_info
+from app.media.whole import TOLD_BY_THEIR_ENDS, missing_frames
 
 _COUNT_UP_TO_BYTES: Final = 512 << 20
 """Files without an index are read through once to count their frames, up to this size: a second or two."""
@@ -65,8 +66,14 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
         file_bytes = path.stat().st_size
         frame, frames = _first_frame(container, stream, limits, file_bytes)
         info = _video_info(kind, container, frame, frames)
-        info = replace(info, missing_frames=missing_samples(stream, file_bytes))
-        return info if facts is None else _as_animation(info, facts)
+        if kind not in TOLD_BY_THEIR_ENDS:
+            info = replace(info, missing_frames=missing_samples(stream, file_bytes))
+    if facts is not None:
+        return _as_animation(info, facts)
+    if kind not in TOLD_BY_THEIR_ENDS or info.frames is None:
+        return info
+    missing = missing_frames(path, info)
+    return replace(info, frames=info.frames + missing, missing_frames=missing)
 
 
 def _facts(path: Path, kind: MediaKind, limits: MediaLimits) -> AnimationFacts | None:
