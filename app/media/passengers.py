@@ -232,7 +232,8 @@ class Passengers:
         )
         self._note(
             "media.subtitles_converted",
-            f"subtitles of codec {codec} were written as plain text, as {self._container} takes them",
+            f"subtitles of codec {codec} were written as plain text, as {self._container} takes them; fonts, colors "
+            "and places were left out",
         )
         return carrier
 

@@ -29,7 +29,7 @@ from app.media.demux import (
     video_decoder,
 )
 from app.media.frames import color_tags, native_format
-from app.media.hdr import hdr_metadata
+from app.media.hdr import dynamic_hdr, hdr_metadata
 from app.media.info import MediaInfo, StreamInfo, StreamType
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import Orientation, orientation_of
@@ -156,6 +156,7 @@ def _video_info(
         video_index=stream.index,
         clock_offset_s=_clock_offset_s(kind, container),
         hdr=hdr_metadata(frame),
+        dynamic_hdr=dynamic_hdr(frame),
     )
 
 
