@@ -97,6 +97,11 @@ class Passengers:
                     "media.cover_dropped",
                     "the cover picture was left out, since it may show the face that was there before",
                 )
+            elif stream.type == "video" and stream.index != info.video_index:
+                self._note(
+                    "media.stream_dropped",
+                    f"stream {stream.index} is another video and was left out; only the first one is made",
+                )
         self._packets = self._packets_of(source)
         self._next = next(self._packets, None)
         self._copy_tags(source)
@@ -241,8 +246,23 @@ class Passengers:
         self._output.metadata.update(
             {key: text for key, text in source.metadata.items() if key.lower() in _KEPT_METADATA}
         )
+        self._copy_timecode(source)
         if chapters := self._chapters(source):
             self._output.set_chapters(chapters)
+
+    def _copy_timecode(self, source: InputContainer) -> None:
+        """The time of day, or of the reel, at which the first frame was taken; true only of that frame."""
+        tags = {**source.metadata, **main_video(source).metadata}
+        code = next((text for key, text in tags.items() if key.lower() == "timecode"), None)
+        if code is None:
+            return
+        if self._info.starts_late or self._container == "webm":
+            self._note(
+                "media.stream_dropped",
+                "the timecode was left out: the output begins with another frame, or has no place for it",
+            )
+            return
+        self._output.metadata["timecode"] = code
 
     def _chapters(self, source: InputContainer) -> "list[Chapter]":
         """The chapters in the part's clock; those outside it are left out."""
