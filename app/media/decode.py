@@ -23,6 +23,7 @@ from app.core.errors import (
 )
 from app.core.picture import Picture
 from app.core.types import Frame, Notice
+from app.media.clock_jumps import ClockJump, running_on
 from app.media.deinterlace import Deinterlacer, Shown
 from app.media.demux import codec_name, main_video, opened, packets, video_decoder
 from app.media.expected import ExpectedFrames
@@ -143,7 +144,11 @@ class VideoReader:
             start_s = (self._span.start_pts or 0) * (stream.time_base or Fraction(1))
             seek_before(container, stream, self.info.container, start_s)
             deinterlacer = Deinterlacer()
-            yield self._in_span(deinterlacer.passed(_shown(container, is_damaged=self._is_damaged)))
+            yield self._in_span(
+                deinterlacer.passed(
+                    _shown(container, self.info.clock_jumps, is_damaged=self._is_damaged)
+                )
+            )
         if deinterlacer.has_worked:
             self._notices = (*self._notices, _DEINTERLACED)
 
@@ -241,7 +246,9 @@ class _Clock:
         return self._last
 
 
-def _shown(container: InputContainer, *, is_damaged: Callable[[], bool]) -> Iterator[Shown]:
+def _shown(
+    container: InputContainer, jumps: tuple[ClockJump, ...], *, is_damaged: Callable[[], bool]
+) -> Iterator[Shown]:
     """Everything that should be shown, in order, with and without a frame.
 
     A gap is only believed once somebody has complained, the file's own structure, the demuxer or the decoder: some
@@ -250,17 +257,17 @@ def _shown(container: InputContainer, *, is_damaged: Callable[[], bool]) -> Iter
     stream = main_video(container)
     expected = ExpectedFrames(is_reliable=codec_name(stream) not in _HIDES_FRAMES)
     complaints = Complaints(is_damaged)
-    found = _expected(container, stream, expected, complaints)
+    found = _expected(running_on(packets(container, stream), jumps), stream, expected, complaints)
     yield from Holes(complaints.are_justified).filled(found)
 
 
 def _expected(
-    container: InputContainer,
+    found: Iterator["Packet[Stream]"],
     stream: VideoStream,
     expected: ExpectedFrames,
     complaints: Complaints,
 ) -> Iterator[Shown]:
-    for decoded in _decoded(container, stream, expected, complaints):
+    for decoded in _decoded(found, stream, expected, complaints):
         lost = expected.came_out(decoded.pts)
         if complaints.were_heard:
             yield from (Shown(pts, None) for pts in lost)
@@ -269,7 +276,7 @@ def _expected(
 
 
 def _decoded(
-    container: InputContainer,
+    found: Iterator["Packet[Stream]"],
     stream: VideoStream,
     expected: ExpectedFrames,
     complaints: Complaints,
@@ -277,7 +284,7 @@ def _decoded(
     """The decoder's frames in the order of showing."""
     decoder = video_decoder(stream)
     decoder.thread_type = "AUTO"
-    for packet in _then_none(packets(container, stream)):
+    for packet in _then_none(found):
         if packet is not None and not packet.is_discard:
             expected.sent(packet.pts)
             complaints.were_heard |= packet.is_corrupt

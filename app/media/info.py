@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from app.core.color import ColorTags
+from app.media.clock_jumps import ClockJump
 from app.media.hdr import HdrMetadata
 from app.media.sniff import MediaKind
 
@@ -61,6 +62,7 @@ class MediaInfo:
         dynamic_hdr: Names of what it says anew for each scene, such as `HDR10+`; none of it can be written.
         plays: How often an animation is shown, 0 for ever; `None` for what is no animation.
         missing_frames: How many of `frames` lie beyond the end of a file that was cut off.
+        clock_jumps: Where the file's own clock starts again, and what makes it run on.
         clock_offset_s: What the reader takes off all time stamps; not 0 only for broadcast clocks.
     """
 
@@ -83,6 +85,7 @@ class MediaInfo:
     streams: tuple[StreamInfo, ...] = ()
     video_index: int = 0
     clock_offset_s: Fraction = Fraction(0)
+    clock_jumps: tuple[ClockJump, ...] = ()
     missing_frames: int = 0
     hdr: HdrMetadata | None = None
     dynamic_hdr: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from av.stream import AttachmentStream, Discard, Stream
 from app.core.errors import MediaError
 from app.core.types import Notice
 from app.media.carriers import Carrier, CopyCarrier, TranscodeCarrier
+from app.media.clock_jumps import running_on
 from app.media.demux import codec_name, is_cover, main_video, packets
 from app.media.encoders import Container
 from app.media.info import MediaInfo
@@ -156,7 +157,8 @@ class Passengers:
         if self._info.starts_late:
             seek_before(source, main_video(source), self._info.container, self._offset_s)
         try:
-            yield from self._in_part(packets(source, *streams))
+            found = running_on(packets(source, *streams), self._info.clock_jumps)
+            yield from self._in_part(found)
         except MediaError as error:
             self._note("media.stream_incomplete", f"sound or subtitles end early: {error.message}")
 

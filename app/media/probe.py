@@ -18,6 +18,7 @@ from av.video.stream import VideoStream
 from app.core.color import UNSPECIFIED, ColorTags
 from app.core.errors import DamagedMediaError
 from app.media.animation_chunks import AnimationFacts, animation_facts
+from app.media.clock_jumps import ClockWatch, clock_jumps
 from app.media.demux import (
     codec_name,
     indexed_frames,
@@ -64,8 +65,11 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
         stream = main_video(container)
         limits.check_length(_duration_s(container), stream.frames or None)
         file_bytes = path.stat().st_size
-        frame, frames = _first_frame(container, stream, limits, file_bytes)
+        clock = ClockWatch()
+        frame, frames = _first_frame(container, stream, limits, clock)
         info = _video_info(kind, container, frame, frames)
+        if kind is MediaKind.MPEGTS and clock.has_jumped:
+            info = replace(info, clock_jumps=clock_jumps(path))
         if kind not in TOLD_BY_THEIR_ENDS:
             info = replace(info, missing_frames=missing_samples(stream, file_bytes))
     if facts is not None:
@@ -101,16 +105,17 @@ def _duration_s(container: InputContainer) -> float | None:
 
 
 def _first_frame(
-    container: InputContainer, stream: VideoStream, limits: MediaLimits, file_bytes: int
+    container: InputContainer, stream: VideoStream, limits: MediaLimits, clock: ClockWatch
 ) -> tuple[VideoFrame, int | None]:
     """The first frame that can be decoded, and the number of frames where it can be had cheaply."""
     if stream.codec_context.width or stream.codec_context.height:
         limits.check_size((stream.codec_context.width, stream.codec_context.height))
     first, frames, decoder = None, indexed_frames(stream), video_decoder(stream)
-    wants_count = frames is None and file_bytes <= _COUNT_UP_TO_BYTES
+    wants_count = frames is None and container.size <= _COUNT_UP_TO_BYTES
     count = 0
     for packet in packets(container, stream):
         count += not packet.is_discard
+        clock.see(packet)
         if first is None:
             first = next(_decoded(decoder, packet), None)
         elif not wants_count:

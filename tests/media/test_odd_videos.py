@@ -3,6 +3,7 @@
 # ruff: noqa: E501
 
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,19 @@ def heard_s(path: Path) -> list[float]:
             stream = file.streams.audio[index]
             found.append(sum(f.samples for f in file.decode(stream)) / stream.rate)
     return found
+
+
+def heard(path: Path) -> tuple[float, np.ndarray]:
+    """When the sound begins, and its samples at 48 kHz; gaps count as silence."""
+    with av.open(str(path)) as file:
+        frames = list(file.decode(audio=0))
+    begins_s = float(frames[0].pts * frames[0].time_base)
+    samples = np.zeros(0, np.float32)
+    for frame in frames:
+        at = round((float(frame.pts * frame.time_base) - begins_s) * 48_000)
+        samples = np.concatenate([samples, np.zeros(max(0, at - len(samples)), np.float32)])
+        samples = np.concatenate([samples[: max(at, 0)], frame.to_ndarray()[0].astype(np.float32)])
+    return begins_s, samples
 
 
 def sounding(codec: str = "aac", **wishes: Any) -> tuple[Sound, ...]:
@@ -259,11 +273,8 @@ def test_sound_before_time_zero_keeps_its_distance(tmp_path: Path) -> None:
     source, path = tmp_path / "a.mkv", tmp_path / "out"
     write_clip(source, Clip(options=FAST, sounds=sounding("libmp3lame", silent_s=0.5)))
     copied(source, path)
-    for file_path in (source, path):
-        with av.open(str(file_path)) as file:
-            frames = list(file.decode(audio=0))
-            samples = np.concatenate([frame.to_ndarray()[0] for frame in frames])
-            begins_s = float(frames[0].pts * frames[0].time_base)
+    for each in (source, path):
+        begins_s, samples = heard(each)
         beep_s = begins_s + float(np.argmax(np.abs(samples) > 0.05)) / 48_000
         assert abs(beep_s - 0.5) < 0.004
 
@@ -286,14 +297,35 @@ def test_two_recordings_in_one_transport_stream_are_both_there(tmp_path: Path) -
     assert frames == 50 or (frames == 25 and "media.stream_dropped" in notices)
 
 
-def test_a_clock_that_starts_again_in_a_transport_stream_runs_on(tmp_path: Path) -> None:
-    one, path = tmp_path / "a.ts", tmp_path / "b.ts"
-    write_clip(one, Clip(options=FAST, time_base=Fraction(1, 90_000), sounds=sounding()))
-    path.write_bytes(one.read_bytes() * 2)
+@pytest.mark.parametrize("shift_s", [-3, 0, 3600])
+def test_a_clock_that_starts_again_in_a_transport_stream_runs_on(
+    shift_s: int, tmp_path: Path
+) -> None:
+    """Two recordings of four seconds end to end, as cameras that change files leave them."""
+    first, second, path = (tmp_path / name for name in ("a.ts", "b.ts", "c.ts"))
+    sounds = sounding("mp2", seconds=4, silent_s=3)
+    unit = Fraction(1, 90_000)
+    wishes: dict[str, Any] = {"options": FAST, "time_base": unit, "frames": 100, "sounds": sounds}
+    write_clip(first, Clip(**wishes))
+    delay = {"output_ts_offset": str(shift_s + 4)} if shift_s >= 0 else {}
+    write_clip(second, Clip(**wishes, container_options=delay))
+    path.write_bytes(first.read_bytes() + second.read_bytes())
+    before = probe(path)
+    assert bool(before.clock_jumps) == (shift_s != 0)
     copied(path, tmp_path / "out")
     found = times(tmp_path / "out")
-    assert len(found) == 50
-    assert found == sorted(set(found))
+    assert len(found) == 200
+    steps = [b - a for a, b in pairwise(found)]
+    assert max(steps) < Fraction(1, 10)
+    assert min(steps) > Fraction(1, 50)
+    begins_s, samples = heard(tmp_path / "out")
+    loud = np.abs(samples) > 0.05
+    first_beep_s = begins_s + float(np.argmax(loud)) / 48_000
+    half = len(samples) // 2 + 9600
+    second_beep_s = begins_s + float(half + np.argmax(loud[half:])) / 48_000
+    # The picture of the second recording begins at frame 100, and its beep comes three seconds later.
+    assert abs(first_beep_s - float(found[75])) < 0.1
+    assert abs(second_beep_s - float(found[175])) < 0.1
 
 
 def test_a_tone_has_the_length_that_it_says() -> None:
