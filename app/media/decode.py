@@ -258,7 +258,7 @@ def _shown(
     expected = ExpectedFrames(is_reliable=codec_name(stream) not in _HIDES_FRAMES)
     complaints = Complaints(is_damaged)
     found = _expected(running_on(packets(container, stream), jumps), stream, expected, complaints)
-    yield from Holes(complaints.are_justified).filled(found)
+    yield from Holes(complaints).filled(found)
 
 
 def _expected(
@@ -287,11 +287,12 @@ def _decoded(
     for packet in _then_none(found):
         if packet is not None and not packet.is_discard:
             expected.sent(packet.pts)
-            complaints.were_heard |= packet.is_corrupt
+            if packet.is_corrupt:
+                complaints.hear()
         try:
             yield from decoder.decode(packet)
         except av.FFmpegError:
-            complaints.were_heard = True
+            complaints.hear()
 
 
 def _then_none(items: Iterator["Packet[Stream]"]) -> Iterator["Packet[Stream] | None"]:

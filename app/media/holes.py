@@ -8,6 +8,9 @@ from typing import Final
 from app.media.deinterlace import Shown
 
 _REMEMBERED: Final = 24
+_NEAR_FRAMES: Final = 100
+"""Decoders hold frames back, and a key frame may be far; a gap farther on has another reason."""
+
 _LEAST_STEPS: Final = 3
 _STEADY_SHARE: Final = 0.8
 _SLACK: Final = 0.25
@@ -15,7 +18,7 @@ _SLACK: Final = 0.25
 
 
 class Complaints:
-    """Whether a file is damaged: what demuxer and decoder have said so far, and, when it matters, a look at it.
+    """Whether a file is damaged: what demuxer and decoder say on the way, and, when it matters, a look at it.
 
     Args:
         look: Looks whether the file's parts follow each other as they should; asked once at most.
@@ -26,13 +29,26 @@ class Complaints:
 
     def __init__(self, look: Callable[[], bool]) -> None:
         self.were_heard = False
-        self._look: Callable[[], bool] | None = look
+        self._look = look
+        self._seen: bool | None = None
+        self._frames_since = 0
 
-    def are_justified(self) -> bool:
-        """True when the file is damaged."""
-        if not self.were_heard and self._look is not None:
-            self.were_heard, self._look = self._look(), None
-        return self.were_heard
+    def hear(self) -> None:
+        """Somebody says so now."""
+        self.were_heard = True
+        self._frames_since = 0
+
+    def explain_gap(self) -> bool:
+        """True when a gap here is one that damage has made: told of just now, or seen by looking."""
+        if self.were_heard and self._frames_since <= _NEAR_FRAMES:
+            return True
+        if self._seen is None:
+            self._seen = self._look()
+        return self._seen
+
+    def frame_passed(self) -> None:
+        """A frame came out: what was said is farther away."""
+        self._frames_since += 1
 
 
 class Holes:
@@ -42,17 +58,18 @@ class Holes:
     somebody has said that the file is damaged.
 
     Args:
-        is_damaged: Asked at each gap.
+        complaints: Asked at each gap.
     """
 
-    def __init__(self, is_damaged: Callable[[], bool]) -> None:
-        self._is_damaged = is_damaged
+    def __init__(self, complaints: Complaints) -> None:
+        self._complaints = complaints
         self._steps: deque[int] = deque(maxlen=_REMEMBERED)
         self._last: int | None = None
 
     def filled(self, shown: Iterable[Shown]) -> Iterator[Shown]:
         """All moments in order, with those that should have been there."""
         for each in shown:
+            self._complaints.frame_passed()
             if each.pts is not None:
                 yield from self._missing_before(each.pts)
                 self._last = each.pts
@@ -63,7 +80,7 @@ class Holes:
             return
         gap, step = pts - self._last, self._steady_step()
         count = 0 if step is None else round(gap / step) - 1
-        if count <= 0 or not self._is_damaged():
+        if count <= 0 or not self._complaints.explain_gap():
             self._steps.append(gap)
             return
         for index in range(1, count + 1):

@@ -34,25 +34,35 @@ def shown(*times: int | None) -> Iterator[Shown]:
 def test_gaps_of_a_damaged_steady_video_are_filled(
     times: tuple[int | None, ...], wanted: tuple[int, ...]
 ) -> None:
-    found = [each.pts for each in Holes(lambda: True).filled(shown(*times))]
+    found = [each.pts for each in Holes(Complaints(lambda: True)).filled(shown(*times))]
     assert [at for at in found if at not in times] == list(wanted)
     assert [at for at in found if at in times] == list(times)
 
 
 def test_gaps_of_a_sound_video_mean_nothing() -> None:
     times = (0, 40, 80, 120, 400, 440)
-    assert [each.pts for each in Holes(lambda: False).filled(shown(*times))] == list(times)
+    assert [each.pts for each in Holes(Complaints(lambda: False)).filled(shown(*times))] == list(
+        times
+    )
 
 
 def test_the_file_is_looked_at_once_and_only_when_asked() -> None:
     looks: list[int] = []
     complaints = Complaints(lambda: bool(looks.append(1)))
     assert not complaints.were_heard
-    assert not complaints.are_justified()
-    assert not complaints.are_justified()
+    assert not looks
+    assert not complaints.explain_gap()
+    assert not complaints.explain_gap()
     assert len(looks) == 1
-    complaints.were_heard = True
-    assert complaints.are_justified()
+    complaints.hear()
+    assert complaints.explain_gap()
+
+
+def test_a_gap_long_after_a_complaint_has_another_reason() -> None:
+    complaints = Complaints(lambda: False)
+    complaints.hear()
+    times = (*range(0, 40 * 200, 40), 40 * 210, 40 * 211)
+    assert [each.pts for each in Holes(complaints).filled(shown(*times))] == list(times)
 
 
 def without(path: Path, packets: int) -> None:
