@@ -20,6 +20,8 @@ _BACK_S: Final = Fraction(3, 10)
 _AHEAD_S: Final = Fraction(10)
 """A step back or ahead that is no jitter; a shorter gap is a gap. FFmpeg's program draws the line ahead there too."""
 
+_USUAL_TICKS: Final = 90_000
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClockJump:
@@ -52,15 +54,15 @@ class ClockWatch:
 
     def __init__(self) -> None:
         self.has_jumped = False
-        self._last_s: Fraction | None = None
+        self._last: int | None = None
 
     def see(self, packet: "Packet[Stream]") -> None:
         """Compare a packet's time with that of the one before."""
-        if packet.dts is None:
-            return
-        at_s = packet.dts * packet.time_base
-        self.has_jumped |= self._last_s is not None and _is_jump(at_s - self._last_s)
-        self._last_s = at_s
+        dts = packet.dts
+        # Most steps are small and ahead; fractions for each would cost more than reading the file.
+        if dts is not None and self._last is not None and not 0 <= dts - self._last <= _USUAL_TICKS:
+            self.has_jumped |= _is_jump((dts - self._last) * packet.time_base)
+        self._last = self._last if dts is None else dts
 
 
 def _is_jump(step_s: Fraction) -> bool:

@@ -1,5 +1,6 @@
 """Everything of a video but its pictures: sound, subtitles, chapters, carried into the output in time order."""
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -258,10 +259,12 @@ class Passengers:
         code = next((text for key, text in tags.items() if key.lower() == "timecode"), None)
         if code is None:
             return
-        if self._info.starts_late or self._container == "webm":
+        is_true = not self._info.starts_late and fits_timecode(code, self._info.rate)
+        if not is_true or self._container == "webm":
             self._note(
                 "media.stream_dropped",
-                "the timecode was left out: the output begins with another frame, or has no place for it",
+                "the timecode was left out: the output begins with another frame, counts frames in another way, or has "
+                "no place for it",
             )
             return
         self._output.metadata["timecode"] = code
@@ -284,6 +287,17 @@ class Passengers:
 
     def _note(self, code: str, message: str) -> None:
         self._notices.append(Notice(code, message))
+
+
+def fits_timecode(code: str, rate: Fraction | None) -> bool:
+    """Whether a timecode counts frames of a rate; one that leaves numbers out counts 30 or 60 a second, or so."""
+    found = re.fullmatch(r"\d\d:\d\d:\d\d([:;.])(\d\d)", code)
+    if found is None or rate is None:
+        return False
+    nominal = round(rate)
+    leaves_out = found.group(1) != ":"
+    is_whole = rate == nominal or rate == Fraction(nominal * 1000, 1001)
+    return is_whole and int(found.group(2)) < nominal and (not leaves_out or nominal % 30 == 0)
 
 
 def _begin_at(packet: "Packet[Stream]", pts: int) -> None:

@@ -15,6 +15,7 @@ from app.media.carriers import CopyCarrier
 from app.media.decode import VideoReader
 from app.media.encode import VideoEncoding, VideoWriter
 from app.media.encoders import Container
+from app.media.passengers import fits_timecode
 from app.media.probe import probe
 from app.media.sound_part import SoundPart
 from app.media.span import TimeSpan
@@ -197,6 +198,24 @@ def test_a_timecode_of_another_beginning_is_left_out_and_that_is_said(tmp_path: 
     assert [notice.code for notice in writer.notices] == ["media.stream_dropped"]
     with av.open(str(path)) as file:
         assert "timecode" not in {**file.metadata, **file.streams.video[0].metadata}
+
+
+@pytest.mark.parametrize(
+    ("code", "rate", "fits"),
+    [
+        ("01:00:00:00", Fraction(25), True),
+        ("01:00:00:24", Fraction(24_000, 1001), False),
+        ("01:00:00;02", Fraction(30_000, 1001), True),
+        ("01:00:00;02", Fraction(25), False),
+        ("01:00:00:02", Fraction(2345, 100), False),
+        ("noon", Fraction(25), False),
+        ("01:00:00:00", None, False),
+    ],
+)
+def test_only_a_timecode_that_counts_the_frames_goes_along(
+    code: str, rate: Fraction | None, fits: bool
+) -> None:
+    assert fits_timecode(code, rate) == fits
 
 
 def test_of_two_videos_the_first_is_made_and_that_is_said(tmp_path: Path) -> None:
