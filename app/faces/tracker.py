@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from app.core.types import Face, Frame, Window
+from app.faces.bridging import Bridge
 from app.faces.clues import KeyClues
 from app.faces.detector import FaceDetector, in_reading_order
 from app.faces.drift import Drift
@@ -76,6 +77,7 @@ class FaceTracker:
         self._stabilizer = Stabilizer()
         self._looks = None if recognizer is None else LooksBook(recognizer)
         self._drift = Drift()
+        self._bridge = Bridge(landmarker)
         self._rate = _Rate()
         self._next_number = 0
         self._looked_s = 0.0
@@ -97,6 +99,9 @@ class FaceTracker:
         self._linker.patience = Patience.at_rate(self._rate.frame_s(window))
         slots = self._slots(frames)
         measures = measure_slots(self._landmarker, frames, slots)
+        measures = self._bridge.filled(
+            frames, measures, self._linker.tracks, max_gap=self._linker.patience.gap
+        )
         faces = self._steadied(measures)
         by_frame: dict[int, list[Face]] = defaultdict(list)
         for measure, face in zip(measures, self._recognized(frames, measures, faces), strict=True):
