@@ -34,6 +34,10 @@ class Clues(Protocol):
         """Regions of the key frame before, carried along by the motion of the picture; `None` without one."""
         ...
 
+    def proven(self, candidates: Sequence[Candidate]) -> list[bool]:
+        """Which detections are faces, for those that would begin a track."""
+        ...
+
     def likeness(self, tracks: Sequence[Track], candidates: Sequence[Candidate]) -> FloatArray:
         """Cosines `(tracks, candidates)` of looks; NaN where a track's looks are not known."""
         ...

@@ -12,6 +12,7 @@ from app.core.types import Face, Frame
 from app.faces.drift import Motion
 from app.faces.landmarks import CropRegion, FaceLandmarker, Located, kps_from_landmarks
 from app.faces.looks import LooksBook
+from app.faces.proving import FaceProver
 from app.faces.tracks import Candidate, Track
 
 
@@ -22,6 +23,7 @@ class KeyClues:
         number: Its running number.
         frames: The window's frames by running number.
         landmarker: Measures.
+        prover: Says what is no face.
         motion: From the key frame before to this one; `None` where that is unknown.
         looks: What tracks of earlier windows look like; `None` where nobody is to be recognized.
     """
@@ -32,6 +34,7 @@ class KeyClues:
         frames: Mapping[int, Frame],
         landmarker: FaceLandmarker,
         *,
+        prover: FaceProver,
         motion: Motion | None,
         looks: LooksBook | None,
     ) -> None:
@@ -39,6 +42,7 @@ class KeyClues:
         self._frames = frames
         self._landmarker = landmarker
         self._motion = motion
+        self._prover = prover
         self._looks = looks
 
     def measure(self, regions: Sequence[CropRegion]) -> Located:
@@ -48,6 +52,10 @@ class KeyClues:
     def carried(self, regions: Sequence[CropRegion]) -> list[CropRegion] | None:
         """Regions of the key frame before, carried along by the motion of the picture; `None` without one."""
         return None if self._motion is None else self._motion.carried(regions)
+
+    def proven(self, candidates: Sequence[Candidate]) -> list[bool]:
+        """Which detections are faces."""
+        return self._prover.proven([(self._picture, each) for each in candidates])
 
     def likeness(self, tracks: Sequence[Track], candidates: Sequence[Candidate]) -> FloatArray:
         """Cosines `(tracks, candidates)` of looks; NaN where a track's looks are not known."""

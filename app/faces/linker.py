@@ -58,9 +58,12 @@ class Linker:
             live[row].sightings.append(_sighting(number, candidates[column]))
         taken = {column for _, column in links}
         self._coast(live, expected, number, clues)
-        for index, candidate in enumerate(candidates):
-            if index not in taken and candidate.may_begin_track:
-                self._begin(number, candidate)
+        fresh = [
+            candidate
+            for index, candidate in enumerate(candidates)
+            if index not in taken and candidate.may_begin_track
+        ]
+        self._begin(number, fresh, clues)
         self._key = number
 
     def _expected(self, live: Sequence[Track], number: int, clues: Clues) -> list[list[CropRegion]]:
@@ -92,12 +95,14 @@ class Linker:
             if is_there and not self._is_occupied(number, found):
                 track.sightings.append(replace(track.last, number=number, region=found, kps=None))
 
-    def _begin(self, number: int, candidate: Candidate) -> None:
-        sighting = _sighting(number, candidate)
-        if self._is_occupied(number, sighting.region):
+    def _begin(self, number: int, fresh: Sequence[Candidate], clues: Clues) -> None:
+        if not fresh:
             return
-        self._tracks.append(Track(TrackId(self._next_id), [sighting]))
-        self._next_id += 1
+        for candidate, is_face in zip(fresh, clues.proven(fresh), strict=True):
+            sighting = _sighting(number, candidate)
+            if is_face and not self._is_occupied(number, sighting.region):
+                self._tracks.append(Track(TrackId(self._next_id), [sighting]))
+                self._next_id += 1
 
     def _is_occupied(self, number: int, region: CropRegion) -> bool:
         return any(

@@ -25,6 +25,7 @@ from app.faces.landmarks import (
 from app.faces.linker import Linker
 from app.faces.looks import Glance, LooksBook
 from app.faces.measuring import Measure, measure_slots
+from app.faces.proving import FaceProver
 from app.faces.recognizer import FaceRecognizer
 from app.faces.shots import CutFinder
 from app.faces.tracks import Candidate, Patience, Slot, slot_of
@@ -76,6 +77,7 @@ class FaceTracker:
         self._linker = Linker()
         self._stabilizer = Stabilizer()
         self._looks = None if recognizer is None else LooksBook(recognizer)
+        self._prover = FaceProver(landmarker, recognizer)
         self._drift = Drift()
         self._bridge = Bridge(landmarker)
         self._rate = _Rate()
@@ -180,7 +182,14 @@ class FaceTracker:
 
     def _clues(self, key: int, frames: _Frames) -> KeyClues:
         motion = self._drift.see(key, frames[key].picture)
-        return KeyClues(key, frames, self._landmarker, motion=motion, looks=self._looks)
+        return KeyClues(
+            key,
+            frames,
+            self._landmarker,
+            prover=self._prover,
+            motion=motion,
+            looks=self._looks,
+        )
 
     def _steadied(self, measures: Sequence[Measure]) -> list[Face]:
         """One face a measure, its landmarks held by the flow."""

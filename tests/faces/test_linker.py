@@ -20,6 +20,7 @@ class FakeClues:
     moved_px: tuple[float, float] | None = None
     cosines: FloatArray | None = None
     asked: int = 0
+    are_faces: bool = True
 
     def measure(self, regions: Sequence[CropRegion]) -> Located:
         if self.sees is None:
@@ -31,6 +32,9 @@ class FakeClues:
             return None
         dx, dy = self.moved_px
         return [replace(r, center_xy=(r.center_xy[0] + dx, r.center_xy[1] + dy)) for r in regions]
+
+    def proven(self, candidates: Sequence[Candidate]) -> list[bool]:
+        return [self.are_faces] * len(candidates)
 
     def likeness(self, tracks: Sequence[Track], candidates: Sequence[Candidate]) -> FloatArray:
         self.asked += 1
@@ -185,3 +189,9 @@ def test_a_face_far_from_its_place_is_known_by_its_looks(
     clues = FakeClues(cosines=np.array([[cosine]], np.float32))
     linker.see(4, [candidate(make_landmarks(cx=170))], clues)
     assert ids_and_numbers(linker) == expected
+
+
+def test_what_is_proven_to_be_no_face_begins_no_track(make_landmarks: MakeLandmarks) -> None:
+    linker = Linker()
+    linker.see(0, [candidate(make_landmarks())], FakeClues(are_faces=False))
+    assert linker.tracks == ()
