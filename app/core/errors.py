@@ -52,6 +52,7 @@
     |   |-- QueueFullError               queue.full
     |   |-- LeaseLostError               job.lease_lost
     |   |-- EngineNotRunningError        engine.not_running
+    |   |-- EngineBusyError              engine.busy
     |   `-- WorkerLostError              job.worker_lost
     `-- Cancelled                        job.canceled
 
@@ -376,6 +377,12 @@ class EngineNotRunningError(JobError):
     """No engine is there to run jobs."""
 
     code = "engine.not_running"
+
+
+class EngineBusyError(JobError):
+    """The engine is there, and has no time for a short call."""
+
+    code = "engine.busy"
 
 
 class WorkerLostError(JobError):

@@ -41,6 +41,11 @@ class DataFolders:
         """One folder a running job; nothing in it outlives the attempt."""
         return self.root / "scratch"
 
+    @property
+    def engine_socket(self) -> Path:
+        """Where an engine takes short calls."""
+        return self.root / "engine.sock"
+
     def create(self) -> None:
         """Make what is missing.
 

@@ -23,6 +23,18 @@ from app.jobs.store import JobStore, LeaseTerms
 from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.spec import RenderSpec
 from app.processors.base import ProcessorOptions, ProcessorSpec
+from app.runtime.calls import (
+    Answer,
+    Call,
+    FaceSeen,
+    FacesSeen,
+    FindFaces,
+    FindPeople,
+    PeopleSeen,
+    PersonSeen,
+    PlaceSeen,
+    PreviewMade,
+)
 from app.service import Studio, StudioParts
 
 STILL = b"STILL of a face"
@@ -215,6 +227,69 @@ class FakeExecutor:
             frames_swapped=self.steps,
             faces_swapped=self.steps,
         )
+
+
+@dataclass
+class FakeDesk:
+    """Answers at once, or slowly, or with an error.
+
+    Attributes:
+        people: How many a target shows.
+        faces: How many a photo shows.
+    """
+
+    people: int = 2
+    faces: int = 1
+    steps: int = 1
+    step_s: float = 0.0
+    error: BaseException | None = None
+    answered: list[Call] = field(default_factory=list)
+
+    def answer(
+        self, call: Call, *, on_progress: Callable[[float], None], should_stop: Callable[[], bool]
+    ) -> Answer:
+        self.answered.append(call)
+        for step in range(self.steps):
+            if should_stop():
+                raise Cancelled("stopped")
+            time.sleep(self.step_s)
+            on_progress((step + 1) / self.steps)
+        if self.error is not None:
+            raise self.error
+        if isinstance(call, FindFaces):
+            return faces_seen(self.faces)
+        if isinstance(call, FindPeople):
+            return people_seen(self.people)
+        return PreviewMade(picture=b"JPEG", time_s=call.time_s, faces_swapped=1)
+
+
+def faces_seen(count: int) -> FacesSeen:
+    """Faces side by side, none of them larger than the others."""
+    faces = tuple(
+        FaceSeen(number=n, bbox_xyxy=(n * 10, 0, n * 10 + 8, 8), thumbnail=b"JPEG of face %d" % n)
+        for n in range(1, count + 1)
+    )
+    return FacesSeen(size_wh=(64, 48), faces=faces, meant=1 if count == 1 else None)
+
+
+def people_seen(count: int) -> PeopleSeen:
+    """People side by side, each seen twice."""
+    people = tuple(
+        PersonSeen(
+            number=n,
+            thumbnail=b"JPEG of person %d" % n,
+            first_s=0.0,
+            last_s=1.5,
+            share=1 / n,
+            size_range_px=(8.0, 9.0),
+            places=tuple(
+                PlaceSeen(time_s=t, bbox_xyxy=(n * 10, 0, n * 10 + 8, 8)) for t in (0.0, 1.5)
+            ),
+        )
+        for n in range(1, count + 1)
+    )
+    likeness = tuple(tuple(0.9 if a == b else 0.1 for b in range(count)) for a in range(count))
+    return PeopleSeen(size_wh=(64, 48), duration_s=2.0, people=people, likeness=likeness)
 
 
 def all_errors(kind: type[AppError] = AppError) -> Iterator[type[AppError]]:
