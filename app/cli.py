@@ -132,7 +132,7 @@ def swap(
             output=output,
             consent=consent,
             steps=parse_steps(processors, set_ or []),
-            face_map=FaceMap(person=person),
+            face_map=FaceMap() if person is None else FaceMap.only(person + 1),
             encoding=OutputChoices(
                 quality=quality,
                 preset=preset,

@@ -367,7 +367,7 @@ class Studio:
             output=self._parts.folders.results / job_id / f"result{suffix}",
             consent=consent,
             steps=tuple(self._checked(step) for step in request.steps),
-            face_map=request.face_map,
+            face_map=request.face_map.with_photos(self._photo),
             encoding=request.encoding,
             timing=request.timing,
         )

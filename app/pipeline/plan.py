@@ -193,7 +193,8 @@ def _stages(
         known = tools.processors[step.processor]
         options = checked_options(tools.processors, step.processor, step.options)
         work.append(processed(known.build(options, tools.zoo), known.crop))
-    assigner = Assigner(spec.face_map.person, identity)
+    numbers = [choice.person - 1 for choice in spec.face_map.choices if choice.person]
+    assigner = Assigner(numbers[0] if numbers else None, identity)
     return (
         chained(
             before,

@@ -90,7 +90,7 @@ class StartForm:
                 target=MediaId(target or ""),
                 consent=consent or None,
                 steps=self._steps(rest),
-                face_map=FaceMap(person=_person(whom, number)),
+                face_map=_face_map(whom, number),
                 encoding=OutputChoices(**self.encoding.read(encoding)),
             )
         except ValidationError as error:
@@ -123,10 +123,10 @@ def submit(studio: PageStudio, form: StartForm, values: Sequence[Any]) -> dict[s
         return {"error": {"code": AppError.code, "message": ""}}
 
 
-def _person(whom: str | None, number: float | None) -> int | None:
-    """The person's number from 0; `None` is everybody."""
+def _face_map(whom: str | None, number: float | None) -> FaceMap[MediaId]:
+    """Everybody, or the one person of this number."""
     if whom != ONE_PERSON:
-        return None
+        return FaceMap()
     if number is None or number < 1 or number != int(number):
         raise UsageError("say which person: a whole number, counted from 1 at the left")
-    return int(number) - 1
+    return FaceMap.only(int(number))

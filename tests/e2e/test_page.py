@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from app.core.errors import IntimateContentError
 from app.jobs.job import Job, JobFailure, JobId, JobState
+from app.pipeline.spec import FaceMap
 from tests.e2e.site import Site
 
 DESKTOP = {"width": 1440, "height": 900}
@@ -269,7 +270,7 @@ def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face
     expect(visit.page.get_by_label("range slider for Quality")).to_have_value("55")
     visit.start()
     request = finished(site, visit.job_id).request
-    assert request.face_map.person == 2
+    assert request.face_map == FaceMap.only(3)
     assert request.encoding.quality == 55
     steps = {step.processor: step.options for step in request.steps}
     assert steps["face_swapper"] == {

@@ -112,7 +112,7 @@ def make_spec(portrait: Path, tmp_path: Path) -> MakeSpec:
             output=tmp_path / output,
             consent="public-domain",
             steps=tuple(Step(processor=step) for step in steps),
-            face_map=FaceMap(person=person),
+            face_map=FaceMap() if person is None else FaceMap.only(person),
         )
 
     return make
@@ -198,7 +198,7 @@ def test_a_picture_without_a_face_is_refused(
 def test_only_the_chosen_person_changes(
     tools: Tools, make_spec: MakeSpec, six_people_path: Path, six_people: NDArray[np.uint8]
 ) -> None:
-    spec = make_spec(six_people_path, "out.png", "green", person=2)
+    spec = make_spec(six_people_path, "out.png", "green", person=3)
     result = LocalExecutor(tools).render(spec, on_progress=lambda _: None)
     assert result.faces_swapped == 1
     with Image.open(spec.output) as image:

@@ -49,7 +49,7 @@ def test_a_request_becomes_a_whole_spec(volume: Volume) -> None:
     assert job.spec.target == volume.studio.media_path(request.target)
     assert job.spec.output == volume.folders.results / job.id / "result.mp4"
     assert job.spec.consent == "self"
-    assert job.spec.face_map == FaceMap(person=1)
+    assert job.spec.face_map == FaceMap.only(2)
     assert job.spec.encoding == OutputChoices(quality=90)
     assert job.download_name == "party_swapped.mp4"
 

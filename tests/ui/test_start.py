@@ -5,7 +5,8 @@ import gradio as gr
 import pytest
 
 from app.core.errors import ConsentRequiredError, QueueFullError
-from app.jobs.job import JobRequest
+from app.jobs.job import JobRequest, MediaId
+from app.pipeline.spec import FaceMap
 from app.ui.controls import OptionControls
 from app.ui.start import StartForm, StepControls, submit
 from tests.ui.conftest import FakeStudio
@@ -63,18 +64,18 @@ def test_the_controls_become_a_request(form: StartForm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("whom", "number", "person"),
+    ("whom", "number", "wanted"),
     [
-        pytest.param("everyone", 3, None, id="everyone, whatever the hidden number says"),
-        pytest.param("everyone", 0, None, id="everyone, even where it makes no sense"),
-        pytest.param("one", 1, 0, id="the first is 0 inside"),
-        pytest.param("one", 4.0, 3, id="the fourth"),
+        pytest.param("everyone", 3, FaceMap(), id="everyone, whatever the hidden number says"),
+        pytest.param("everyone", 0, FaceMap(), id="everyone, even where it makes no sense"),
+        pytest.param("one", 1, FaceMap.only(1), id="the first"),
+        pytest.param("one", 4.0, FaceMap.only(4), id="the fourth"),
     ],
 )
 def test_people_count_from_one(
-    form: StartForm, whom: str, number: float | None, person: int | None
+    form: StartForm, whom: str, number: float | None, wanted: FaceMap[MediaId]
 ) -> None:
-    assert form.request(values(whom=whom, number=number)).face_map.person == person
+    assert form.request(values(whom=whom, number=number)).face_map == wanted
 
 
 def test_only_ticked_steps_run(form: StartForm) -> None:
