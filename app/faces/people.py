@@ -74,6 +74,16 @@ class IdentityBuilder:
         identity = Identity(id=_id_of(views), label=label, views=views, normed_embedding=mean)
         return identity, (*dropped, *(note for photo in kept for note in photo.notices))
 
+    def faces(self, picture: Picture) -> tuple[tuple[Face, ...], Face | None]:
+        """The faces of a photo, and the one of them that `build` takes.
+
+        Returns:
+            The faces, left to right, ties top to bottom; the one that is clearly meant, where one is.
+        """
+        found = self._found(picture)
+        ordered = sorted(found, key=lambda face: (face.bbox_xyxy[0], face.bbox_xyxy[1]))
+        return tuple(ordered), _dominant(ordered)
+
     def _measured(self, number: int, picture: Picture) -> _Photo:
         face, others = _meant(self._found(picture), number)
         (embedding,) = self._recognizer.embed([(picture, face)])
@@ -106,12 +116,19 @@ def _meant(faces: Sequence[Face], number: int) -> tuple[Face, int]:
             f"photo {number} of the source shows no face that can be found; "
             "use one that shows the face from the front, sharp and at least 80 pixels wide"
         )
-    by_area = sorted(faces, key=_area, reverse=True)
-    if len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1]):
+    meant = _dominant(faces)
+    if meant is None:
         raise AmbiguousSourceError(
             f"photo {number} of the source shows {len(faces)} faces; crop it to the one that you mean"
         )
-    return by_area[0], len(by_area) - 1
+    return meant, len(faces) - 1
+
+
+def _dominant(faces: Sequence[Face]) -> Face | None:
+    by_area = sorted(faces, key=_area, reverse=True)
+    if not by_area or (len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1])):
+        return None
+    return by_area[0]
 
 
 def _area(face: Face) -> float:

@@ -3,6 +3,8 @@
 import io
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from app.core.errors import NoVideoError
@@ -37,6 +39,11 @@ def thumbnail_jpeg(path: Path, side_px: int, limits: MediaLimits) -> bytes:
         MediaError: The file cannot be decoded.
     """
     rgb, _ = first_picture(path, limits).thumbnail(side_px)
+    return jpeg_of(rgb)
+
+
+def jpeg_of(rgb: NDArray[np.uint8]) -> bytes:
+    """A small picture, `(h, w, 3)` RGB, as a JPEG."""
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, format="JPEG", quality=_JPEG_QUALITY)
     return buffer.getvalue()

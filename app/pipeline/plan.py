@@ -4,7 +4,7 @@ Every plan ends in a labelled output; nothing here, and no field of the spec, ca
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -98,11 +98,21 @@ class Plan:
     frames_total: int | None
 
 
+OpenTarget = Callable[[RenderSpec, MediaLimits], AbstractContextManager[Target]]
+
+
 @contextmanager
-def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
+def open_plan(
+    spec: RenderSpec, tools: Tools, *, opens_target: OpenTarget = open_wanted_target
+) -> Iterator[Plan]:
     """Check the request, prepare the source face and open target and output.
 
     Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
+
+    Args:
+        spec: What a person asked for.
+        tools: The networks, the processors, the limits.
+        opens_target: What of the spec's target is worked on; all that the spec wants unless somebody says otherwise.
 
     Raises:
         AppError: Whatever is wrong with the request, the files or the faces.
@@ -111,7 +121,7 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
     refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
     label = new_label()
     with (
-        _opened(spec, tools.limits) as target,
+        _opened(spec, tools.limits, opens_target) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
         identity, notices = source_identity(spec.sources, tools)
@@ -126,10 +136,10 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
 
 
 @contextmanager
-def _opened(spec: RenderSpec, limits: MediaLimits) -> Iterator[Target]:
+def _opened(spec: RenderSpec, limits: MediaLimits, opens: OpenTarget) -> Iterator[Target]:
     with ExitStack() as stack:
         with role_told("the target"):
-            target = stack.enter_context(open_wanted_target(spec, limits))
+            target = stack.enter_context(opens(spec, limits))
         yield target
 
 
