@@ -18,7 +18,7 @@ from app.processors import discover
 if TYPE_CHECKING:
     from app.inference.install import Installer
     from app.jobs.database import Database
-    from app.pipeline.plan import Tools
+    from app.pipeline.tools import Tools
     from app.runtime.doctor import Diagnosis
     from app.service import Studio
     from app.workbench import Workbench
@@ -67,7 +67,7 @@ def workbench(settings: Settings) -> "Workbench":
 
 def _tools(settings: Settings) -> "Tools":
     from app.inference.session import OrtModelZoo
-    from app.pipeline.plan import Tools
+    from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()

@@ -12,9 +12,9 @@ from app.core.types import Face
 from app.media.info import MediaInfo
 from app.media.preview import first_picture
 from app.media.probe import probe
-from app.pipeline.plan import Tools
 from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.spec import RenderSpec
+from app.pipeline.tools import Tools
 from app.runtime.executor import LocalExecutor
 
 

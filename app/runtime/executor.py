@@ -6,9 +6,10 @@ from contextlib import closing
 
 from app.core.errors import Cancelled
 from app.core.types import Notice, Window
-from app.pipeline.plan import Tools, open_plan
+from app.pipeline.plan import open_plan
 from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.spec import RenderSpec
+from app.pipeline.tools import Tools
 from app.runtime.runner import run_threaded
 
 

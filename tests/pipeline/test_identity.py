@@ -28,8 +28,8 @@ from app.media.limits import MediaLimits
 from app.media.still import read_still, write_still
 from app.media.still_encode import StillEncoding
 from app.media.still_types import StillFormat
-from app.pipeline.plan import Tools
 from app.pipeline.stages import assigned, processed, tracked
+from app.pipeline.tools import Tools
 from tests.pipeline.lossless import assert_same, given, in_format, rendered, through, write_ffv1
 
 XMP = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>ours</x:xmpmeta>"

@@ -20,9 +20,10 @@ from app.core.types import CropSpec, FaceBatch, FloatArray, RgbImage
 from app.inference.spec import ModelZoo
 from app.labelling.verify import read_label
 from app.media.limits import MediaLimits
-from app.pipeline.plan import Tools, checked_steps
+from app.pipeline.plan import checked_steps
 from app.pipeline.progress import Progress
 from app.pipeline.spec import FaceMap, RenderSpec, Step
+from app.pipeline.tools import Tools
 from app.processors.base import ProcessorOptions, ProcessorSpec
 from app.runtime.executor import LocalExecutor
 from app.safety.gate import ContentGate
