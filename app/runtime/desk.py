@@ -16,9 +16,10 @@ from app.faces.person import Person
 from app.media.preview import jpeg_of
 from app.media.still import read_still
 from app.pipeline.people import find_people
-from app.pipeline.plan import Tools, open_plan
+from app.pipeline.plan import open_plan
 from app.pipeline.preview import SUFFIX, FrameTarget, opened_frame
 from app.pipeline.spec import RenderSpec
+from app.pipeline.tools import Tools
 from app.runtime.calls import (
     Answer,
     Box,

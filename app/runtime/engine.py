@@ -103,6 +103,8 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
         should_stop: For example a `StopFlag`.
     """
     sweep_scratch(parts.store, parts.folders)
+    for preview in parts.folders.previews.iterdir():
+        remove_tree(preview)
     turns = Turns()
     with (
         _Heart(parts, should_stop, turns) as heart,

@@ -15,9 +15,9 @@ from fastapi import FastAPI
 from gradio.i18n import I18nData
 from starlette.staticfiles import StaticFiles
 
+from app.catalog import ProcessorInfo
 from app.core.error_table import ERROR_TABLE, Language
 from app.pipeline.spec import ConsentBasis, OutputChoices, RenderSpec
-from app.service import ProcessorInfo
 from app.ui.controls import OptionControls, draw_options, option_texts
 from app.ui.gradio_routes import guard_mounted_gradio
 from app.ui.start import EVERYONE, ONE_PERSON, PageStudio, StartForm, StepControls, submit

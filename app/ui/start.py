@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from gradio.components import Component
 from pydantic import ValidationError
 
+from app.catalog import ProcessorInfo
 from app.core.errors import AppError, UsageError
 from app.jobs.job import Job, JobRequest, MediaId
 from app.pipeline.spec import FaceMap, OutputChoices, Step
 from app.processors.base import told
-from app.service import ProcessorInfo
 from app.ui.controls import OptionControls
 
 logger = logging.getLogger(__name__)

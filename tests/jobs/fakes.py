@@ -30,6 +30,7 @@ from app.runtime.calls import (
     FacesSeen,
     FindFaces,
     FindPeople,
+    MakePreview,
     PeopleSeen,
     PersonSeen,
     PlaceSeen,
@@ -118,6 +119,7 @@ class Volume:
     engines: EngineRegister
     studio: Studio
     time: FakeTime
+    engine: "FakeEngine"
     thumbnails_made: list[Path] = field(default_factory=list)
 
     def upload(self, content: bytes = STILL, name: str = "me.png") -> MediaId:
@@ -149,6 +151,7 @@ def open_volume(
     fake_time = FakeTime()
     clock = clock or LeaseClock(now=fake_time, boot="boot-1")
     made: list[Path] = []
+    engine = FakeEngine()
 
     def thumbnail(path: Path, side_px: int) -> bytes:
         made.append(path)
@@ -168,10 +171,11 @@ def open_volume(
                 models=(MODEL,),
                 models_dir=root / "models",
                 thumbnail=thumbnail,
+                engine=engine,
                 max_queued_jobs=max_queued,
             )
         )
-        yield Volume(folders, database, store, library, engines, studio, fake_time, made)
+        yield Volume(folders, database, store, library, engines, studio, fake_time, engine, made)
 
 
 def tiny_job(folders: DataFolders, media_id: MediaId, key: str | None = None) -> NewJob:
@@ -243,7 +247,9 @@ class FakeDesk:
     steps: int = 1
     step_s: float = 0.0
     error: BaseException | None = None
+    on_answer: Callable[[], None] = lambda: None
     answered: list[Call] = field(default_factory=list)
+    called_off: int = 0
 
     def answer(
         self, call: Call, *, on_progress: Callable[[float], None], should_stop: Callable[[], bool]
@@ -251,9 +257,11 @@ class FakeDesk:
         self.answered.append(call)
         for step in range(self.steps):
             if should_stop():
+                self.called_off += 1
                 raise Cancelled("stopped")
             time.sleep(self.step_s)
             on_progress((step + 1) / self.steps)
+        self.on_answer()
         if self.error is not None:
             raise self.error
         if isinstance(call, FindFaces):
@@ -261,6 +269,40 @@ class FakeDesk:
         if isinstance(call, FindPeople):
             return people_seen(self.people)
         return PreviewMade(picture=b"JPEG", time_s=call.time_s, faces_swapped=1)
+
+
+@dataclass
+class FakeEngine:
+    """A desk without the socket before it.
+
+    Attributes:
+        error: What every call ends with.
+    """
+
+    desk: FakeDesk = field(default_factory=FakeDesk)
+    error: AppError | None = None
+
+    def find_faces(self, path: Path) -> FacesSeen:
+        answer = self._ask(FindFaces(path=path))
+        assert isinstance(answer, FacesSeen)
+        return answer
+
+    def find_people(self, path: Path, *, should_stop: Callable[[], bool]) -> PeopleSeen:
+        answer = self._ask(FindPeople(path=path), should_stop)
+        assert isinstance(answer, PeopleSeen)
+        return answer
+
+    def make_preview(
+        self, spec: RenderSpec, time_s: float, *, should_stop: Callable[[], bool]
+    ) -> PreviewMade:
+        answer = self._ask(MakePreview(spec=spec, time_s=time_s), should_stop)
+        assert isinstance(answer, PreviewMade)
+        return answer
+
+    def _ask(self, call: Call, should_stop: Callable[[], bool] = lambda: False) -> Answer:
+        if self.error is not None:
+            raise self.error
+        return self.desk.answer(call, on_progress=lambda _: None, should_stop=should_stop)
 
 
 def faces_seen(count: int) -> FacesSeen:
