@@ -26,7 +26,16 @@ from app.processors import discover
 from app.processors.base import told
 from app.runtime.listening import taken_address
 from app.runtime.stopping import stop_when_asked
-from app.terminal import print_facts, print_json, say_error, show_result, shown_progress, shown_pull
+from app.terminal import (
+    print_facts,
+    print_json,
+    print_people,
+    say_error,
+    show_result,
+    shown_progress,
+    shown_pull,
+    shown_share,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -183,6 +192,28 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
             box = " ".join(f"{value:.0f}" for value in face.bbox_xyxy)
             table.add_row(str(number), box, f"{face.det_score:.2f}")
         Console().print(table)
+
+
+@app.command()
+def people(
+    files: Annotated[list[Path], typer.Argument(help="Pictures and videos of the same people.")],
+    cards: Annotated[
+        Path | None, typer.Option(help="Folder for a small picture of each person.")
+    ] = None,
+    as_json: JsonFlag = False,
+    device: DeviceOption = None,
+) -> None:
+    """Find the people of a picture, a video, or several files: each person once, with a number."""
+    with _reported(as_json=as_json):
+        workbench = bootstrap.workbench(_settings(device=device))
+        with shown_share("looking for people", quiet=as_json) as on_progress:
+            found = workbench.find_people(*files, on_progress=on_progress)
+        if cards is not None:
+            workbench.write_cards(found, cards)
+        if as_json:
+            print_json({"files": [str(file) for file in files], **found.to_json()})
+        else:
+            print_people(", ".join(file.name for file in files), found)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from app.core.types import Notice
 from app.inference.progress import PullProgress
+from app.pipeline.people import PeopleFound
 from app.pipeline.progress import Progress, RenderResult
 
 
@@ -35,6 +36,22 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
         table.add_row(
             name,
             json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value),
+        )
+    Console().print(table)
+
+
+def print_people(title: str, found: PeopleFound) -> None:
+    """A table of people: their number, when and how often they are seen, how large."""
+    table = Table(
+        "#", "seen", "share", "face width px", title=f"{title}: {len(found.people)} people"
+    )
+    for person in found.people:
+        smallest, largest = person.size_range_px
+        table.add_row(
+            str(person.number),
+            f"{person.first_s:.1f} to {person.last_s:.1f} s" if found.duration_s else "",
+            f"{person.share:.0%}",
+            f"{smallest:.0f} to {largest:.0f}",
         )
     Console().print(table)
 
@@ -111,3 +128,12 @@ def shown_pull(*, quiet: bool) -> Iterator[Callable[[PullProgress], None]]:
             bar.update(tasks[label], completed=step.bytes_done, total=step.bytes_total)
 
         yield show
+
+
+@contextmanager
+def shown_share(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """A bar for work of which only the share done is known, on standard error."""
+    console = Console(stderr=True)
+    with Bars(console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

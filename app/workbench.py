@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.core.errors import UnwritableOutputError
 from app.core.types import Face
 from app.media.info import MediaInfo
-from app.media.preview import first_picture
+from app.media.preview import first_picture, jpeg_of
 from app.media.probe import probe
+from app.pipeline.people import OnShare, PeopleFound, find_people_of_all
 from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.spec import RenderSpec
 from app.pipeline.tools import Tools
@@ -85,3 +87,28 @@ class Workbench:
         """
         picture = first_picture(path, self._tools.limits)
         return FacesFound(size_wh=picture.size_wh, faces=self._tools.faces_of(picture))
+
+    def find_people(self, *paths: Path, on_progress: OnShare = lambda _: None) -> PeopleFound:
+        """Find the people of a still or a video, or of several files, each person once.
+
+        Raises:
+            MediaError: A file cannot be read.
+        """
+        return find_people_of_all(paths, self._tools, on_progress=on_progress)
+
+    def write_cards(self, found: PeopleFound, folder: Path) -> tuple[Path, ...]:
+        """Write a small picture of each person, `person_1.jpg` and so on.
+
+        Raises:
+            UnwritableOutputError: The folder is closed to us.
+        """
+        names = [folder / f"person_{person.number}.jpg" for person in found.people]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, person in zip(names, found.people, strict=True):
+                name.write_bytes(jpeg_of(person.thumbnail))
+        except OSError as error:
+            raise UnwritableOutputError(
+                f"the folder for the cards cannot be written: {error.strerror}; name another one"
+            ) from error
+        return tuple(names)

@@ -12,10 +12,12 @@ class Place:
     Attributes:
         time_s: Presentation time of the looked-at frame, seconds; 0 in a still.
         bbox_xyxy: `(4,)` float32, the face's box in pixels of the upright picture.
+        file: Which of several files that were looked at together, from 0.
     """
 
     time_s: float
     bbox_xyxy: FloatArray
+    file: int = 0
 
     def __post_init__(self) -> None:
         check_shape("bbox_xyxy", self.bbox_xyxy, (4,))

@@ -7,7 +7,7 @@ found there and once on all faces of all frames.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import cv2
 import numpy as np
@@ -30,6 +30,10 @@ from app.faces.tracks import Candidate, Linker, MeasureRegions, Slot, slot_of
 
 _KEY_STEP = 4
 """Every so many frames the detector looks; between them a face is looked for between where it was and where it went."""
+
+_IDLE_S = 0.3
+"""While nobody is followed it is enough to look this often: whoever shows up is then looked for back to the last look
+that lies in the window."""
 
 _Frames = Mapping[int, Frame]
 
@@ -71,6 +75,7 @@ class FaceTracker:
         self._stabilizer = Stabilizer()
         self._embeddings: dict[TrackId, FloatArray] = {}
         self._next_number = 0
+        self._looked_s = 0.0
 
     def track(self, window: Window) -> Window:
         """Give the frames of the next window their faces.
@@ -102,29 +107,63 @@ class FaceTracker:
 
     def _slots(self, frames: _Frames) -> list[Slot]:
         """Link what key frames show; where each track's face is to be measured."""
-        shots = _shots(frames)
-        candidates = self._candidates(frames, [key for shot in shots for key in shot.keys])
+        shots, candidates = self._looked(frames)
         slots = []
         for shot in shots:
             if shot.is_new:
                 self._linker.begin_shot()
             for key in shot.keys:
-                if key in frames:
+                if key in candidates:
                     self._linker.see(key, candidates[key], self._measure_of(frames[key]))
             tracks = self._linker.tracks
             places = (slot_of(t, number, shot.keys) for number in shot.numbers for t in tracks)
             slots += [slot for slot in places if slot is not None]
         return slots
 
+    def _looked(self, frames: _Frames) -> tuple[list[_Shot], dict[int, list[Candidate]]]:
+        """The shots with the key frames that were worth a look, and what was found in them."""
+        shots = _shots(frames)
+        idle = [shot for shot in shots if shot.is_new or not self._linker.follows(shot.numbers[0])]
+        busy = [key for shot in shots if shot not in idle for key in shot.keys]
+        glances = {shot.numbers: self._glances(frames, shot) for shot in idle}
+        candidates = self._candidates(frames, [*busy, *chain(*glances.values())])
+        woken = [
+            shot
+            for shot in idle
+            if any(each.may_begin_track for key in glances[shot.numbers] for each in candidates[key])
+        ]
+        rest = [key for shot in woken for key in shot.keys if key not in candidates]
+        candidates |= self._candidates(frames, rest)
+        if candidates:
+            self._looked_s = frames[max(candidates)].time_s
+        return [
+            shot if shot not in idle or shot in woken else replace(shot, keys=()) for shot in shots
+        ], candidates
+
+    def _glances(self, frames: _Frames, shot: _Shot) -> list[int]:
+        """Key frames of a shot in which nobody is followed yet, a while apart."""
+        glances: list[int] = []
+        last_s = self._looked_s
+        for key in shot.keys:
+            if key not in frames:
+                continue
+            time_s = frames[key].time_s
+            if (shot.is_new and not glances) or time_s - last_s >= _IDLE_S:
+                glances.append(key)
+                last_s = time_s
+        return glances
+
     def _candidates(self, frames: _Frames, keys: Sequence[int]) -> dict[int, list[Candidate]]:
         """What the detector finds in key frames, measured."""
         pictures = {key: frames[key].picture for key in keys if key in frames}
+        if not pictures:
+            return {}
         found = dict(zip(pictures, self._detector.detect(list(pictures.values())), strict=True))
         pairs = [(key, face) for key, faces in found.items() for face in faces]
         located = self._landmarker.locate_faces(
             [(pictures[key], face) for key, face in pairs], passes=1
         )
-        candidates: dict[int, list[Candidate]] = defaultdict(list)
+        candidates: dict[int, list[Candidate]] = {key: [] for key in pictures}
         for (key, face), landmarks, presence in zip(pairs, *located, strict=True):
             candidates[key].append(Candidate(face, landmarks, float(presence)))
         return candidates

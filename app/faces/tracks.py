@@ -139,6 +139,10 @@ class Linker:
         """The shot's tracks that are followed or were lost since the last `trim`."""
         return tuple(self._tracks)
 
+    def follows(self, number: int) -> bool:
+        """True when somebody may still be followed in this frame."""
+        return any(number - track.last.number <= _MAX_GAP for track in self._tracks)
+
     def begin_shot(self) -> None:
         """Let go of everybody."""
         self._tracks = []

@@ -59,6 +59,7 @@ class VideoReader:
         path: The file, of any kind but a still.
         limits: What is refused.
         span: The part to read; `info` is that of the part, whose clock starts with its first frame.
+        probed: What `probe` said of the file, where somebody has asked already.
 
     Raises:
         UsageError: No frame lies in the part.
@@ -67,9 +68,14 @@ class VideoReader:
     """
 
     def __init__(
-        self, path: Path, limits: MediaLimits = DEFAULT_LIMITS, *, span: TimeSpan = WHOLE
+        self,
+        path: Path,
+        limits: MediaLimits = DEFAULT_LIMITS,
+        *,
+        span: TimeSpan = WHOLE,
+        probed: MediaInfo | None = None,
     ) -> None:
-        self.info: MediaInfo = probe(path, limits)
+        self.info: MediaInfo = probed or probe(path, limits)
         self._path = path
         self._limits = limits
         self._bad = 0

@@ -56,6 +56,9 @@ _OPTIONS: Final = {
     "codec_whitelist": f"{_VIDEO_CODECS},{_OTHER_DECODERS}",
 }
 
+_INDEXED: Final = {"skip_frame": "all"}
+"""For files whose index says all: FFmpeg would decode up to twenty frames to guess what it has read already."""
+
 _MAX_DEMUX_ERRORS: Final = 64
 _MAX_BOXES: Final = 1000
 
@@ -79,10 +82,11 @@ def opened(path: Path, kind: MediaKind) -> Iterator[InputContainer]:
         raise UnsupportedTypeError(
             f"{kind}: cannot be read as a video; save it as MP4 or GIF first"
         )
+    options = {**_OPTIONS, **(_INDEXED if demuxer == _MOV else {})}
     try:
         # Tags that are not UTF-8 are no reason to refuse a video.
         container = av.open(
-            f"file:{path}", "r", format=demuxer, options=dict(_OPTIONS), metadata_errors="replace"
+            f"file:{path}", "r", format=demuxer, options=options, metadata_errors="replace"
         )
     except (av.error.PermissionError, av.error.FileNotFoundError, av.error.OSError) as error:
         raise MediaError(f"the file cannot be read: {error.strerror}") from error

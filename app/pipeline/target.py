@@ -91,7 +91,7 @@ def open_target(
         return
     end_s = None if timing.end_s is None else _exact_s(timing.end_s)
     span = TimeSpan(start_s=_exact_s(timing.start_s), end_s=end_s)
-    with VideoReader(path, limits, span=span) as reader:
+    with VideoReader(path, limits, span=span, probed=info) as reader:
         rate = None if timing.fps is None else exact_rate(timing.fps)
         yield VideoTarget(path, reader, rate=rate, makes_sdr=makes_sdr)
 

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -98,11 +97,8 @@ class LocalDesk:
             opened: list[FrameTarget] = []
             opens = partial(opened_frame, time_s=time_s, on_open=opened.append)
             faces_swapped = 0
-            with (
-                open_plan(asked, self._tools, opens_target=opens) as plan,
-                closing(run_serial(plan.windows(), plan.stages)) as finished,
-            ):
-                for window in finished:
+            with open_plan(asked, self._tools, opens_target=opens) as plan:
+                for window in run_serial(plan.windows(), plan.stages):
                     on_share(0.9)
                     for frame in window:
                         faces_swapped += frame.faces_swapped
