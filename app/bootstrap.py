@@ -18,6 +18,7 @@ from app.processors import discover
 if TYPE_CHECKING:
     from app.inference.install import Installer
     from app.jobs.database import Database
+    from app.jobs.face_library import FaceLibrary
     from app.pipeline.tools import Tools
     from app.runtime.doctor import Diagnosis
     from app.service import Studio
@@ -65,6 +66,14 @@ def workbench(settings: Settings) -> "Workbench":
     return Workbench(_tools(settings))
 
 
+def face_library(settings: Settings) -> "FaceLibrary":
+    """The saved faces."""
+    from app.jobs.face_library import FaceLibrary
+    from app.jobs.folders import DataFolders
+
+    return FaceLibrary(DataFolders(settings.data_dir).faces)
+
+
 def _tools(settings: Settings) -> "Tools":
     from app.inference.session import OrtModelZoo
     from app.pipeline.tools import Tools
@@ -76,7 +85,8 @@ def _tools(settings: Settings) -> "Tools":
     zoo = OrtModelZoo(
         manifest(settings), settings.models_path, device=settings.device, threads=settings.threads
     )
-    return Tools.over(zoo, discover(), limits(settings))
+    saved_face = face_library(settings).identity
+    return Tools.over(zoo, discover(), limits(settings), saved_face=saved_face)
 
 
 @contextmanager
@@ -152,6 +162,6 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
             engines=EngineRegister(database),
             folders=folders,
             executor=LocalExecutor(tools),
-            desk=LocalDesk(tools, folders.previews),
+            desk=LocalDesk(tools, folders.previews, face_library(settings)),
         )
         run_engine(parts, should_stop=should_stop)

@@ -3,41 +3,35 @@
 Commands import what they need inside themselves: `faces --json` need not wait for the page's libraries.
 """
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Column, Table
 
 from app import bootstrap
-from app.command_values import parse_timing
-from app.config import DeviceChoice, Settings
-from app.core.error_table import entry_for
-from app.core.errors import AppError, ConsentRequiredError, UsageError
+from app.command_frame import reported as _reported
+from app.command_frame import settings_given as _settings
+from app.command_values import checked_spec, parse_face_map, parse_steps, parse_timing
+from app.config import DeviceChoice
+from app.core.errors import ConsentRequiredError
+from app.face_commands import CONSENT_HELP, faces_app
 from app.media.choices import CodecChoice
 from app.media.probe import probe as media_probe
-from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
+from app.pipeline.spec import Action, ConsentBasis, OutputChoices, Preset
 from app.processors import discover
-from app.processors.base import told
 from app.runtime.listening import taken_address
 from app.runtime.stopping import stop_when_asked
 from app.terminal import (
     print_facts,
     print_json,
     print_people,
-    say_error,
     show_result,
     shown_progress,
     shown_pull,
     shown_share,
 )
-
-logger = logging.getLogger(__name__)
 
 app = typer.Typer(
     name="facedock",
@@ -48,21 +42,40 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="List, install and check the models.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
+app.add_typer(faces_app, name="face-library")
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DeviceOption = Annotated[DeviceChoice | None, typer.Option(help="Where the networks run.")]
 
+SourceOption = Annotated[
+    list[Path] | None,
+    typer.Option("-s", "--source", help="Photo of the face; several of one person help."),
+]
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map", help="WHO=WHAT, as 1=a.jpg, 2=leave, 3=blur, largest=saved:Ann, ref:who.jpg=b.jpg."
+    ),
+]
+OthersOption = Annotated[
+    Action | None, typer.Option(help="What happens to everybody whom no --map names.")
+]
+ThresholdOption = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Least likeness to be taken for somebody.")
+]
+PersonOption = Annotated[
+    int | None, typer.Option(min=0, help="Only this person, counted from 0; --map counts from 1.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="processor.option=value; `python -m app processors` lists them."),
+]
 HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Encode on the GPU if that works.")]
 SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
 StartOption = Annotated[str | None, typer.Option(help="Begin here: seconds, or 1:02:03.5.")]
 EndOption = Annotated[str | None, typer.Option(help="End here; like --start.")]
 FpsOption = Annotated[float | None, typer.Option(help="Frames a second; all frames without it.")]
-
-_CONSENT_HELP = (
-    "say on what ground you may use these faces: --consent self (it is you), permission (everyone "
-    "shown agreed), fictional (nobody real is shown), or public-domain (free pictures, no one deceived)"
-)
 
 
 @app.command()
@@ -99,27 +112,20 @@ def engine(
 
 @app.command()
 def swap(
-    source: Annotated[
-        list[Path],
-        typer.Option("-s", "--source", help="Photo of the face; several of one person help."),
-    ],
     target: Annotated[Path, typer.Option("-t", "--target", help="Picture or video to change.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to make.")],
+    source: SourceOption = None,
     consent: Annotated[
         ConsentBasis | None, typer.Option(help="On what ground the faces may be used.")
     ] = None,
     processors: Annotated[
         str, typer.Option(help="Processor ids, comma-separated.")
     ] = "face_swapper",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="processor.option=value; `python -m app processors` lists them."
-        ),
-    ] = None,
-    person: Annotated[
-        int | None, typer.Option(min=0, help="Only this person, counted from 0, left to right.")
-    ] = None,
+    set_: SetOption = None,
+    map_: MapOption = None,
+    others: OthersOption = None,
+    threshold: ThresholdOption = None,
+    person: PersonOption = None,
     quality: Annotated[int, typer.Option(min=0, max=100, help="Quality of the output.")] = 80,
     preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = "veryfast",
     codec: Annotated[CodecChoice, typer.Option(help="Video codec of the output.")] = "auto",
@@ -134,14 +140,22 @@ def swap(
     """Put a face on the people of a picture or video."""
     with _reported(as_json=as_json):
         if consent is None:
-            raise ConsentRequiredError(_CONSENT_HELP)
-        spec = RenderSpec(
-            sources=tuple(source),
+            raise ConsentRequiredError(CONSENT_HELP)
+        settings = _settings(device=device)
+        assignments = [*(map_ or []), *([] if person is None else [f"{person + 1}=source"])]
+        spec = checked_spec(
+            sources=tuple(source or ()),
             target=target,
             output=output,
             consent=consent,
             steps=parse_steps(processors, set_ or []),
-            face_map=FaceMap() if person is None else FaceMap.only(person + 1),
+            face_map=parse_face_map(
+                assignments,
+                others=others,
+                has_sources=bool(source),
+                threshold=threshold,
+                saved_id=lambda name: bootstrap.face_library(settings).named(name).id,
+            ),
             encoding=OutputChoices(
                 quality=quality,
                 preset=preset,
@@ -151,7 +165,7 @@ def swap(
             ),
             timing=parse_timing(start, end, fps),
         )
-        workbench = bootstrap.workbench(_settings(device=device))
+        workbench = bootstrap.workbench(settings)
         with stop_when_asked() as should_stop, shown_progress(quiet=as_json) as on_progress:
             result = workbench.render(spec, on_progress=on_progress, should_stop=should_stop)
         show_result(result, as_json=as_json)
@@ -296,63 +310,6 @@ def doctor(as_json: JsonFlag = False) -> None:
             raise typer.Exit(5)
 
 
-def parse_steps(processors: str, assignments: list[str]) -> tuple[Step, ...]:
-    """Make steps of `--processors` and `--set`.
-
-    Args:
-        processors: Ids, comma-separated.
-        assignments: `processor.option=value` each; values stay text, the options' own class reads them.
-
-    Raises:
-        UsageError: An assignment is malformed, or names a processor that is not asked for.
-    """
-    options: dict[str, dict[str, Any]] = {
-        name.strip(): {} for name in processors.split(",") if name.strip()
-    }
-    if not options:
-        raise UsageError("--processors names no processor")
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        processor, dot, option = key.partition(".")
-        if not (equals and dot and option):
-            raise UsageError(f"--set {assignment}: wanted processor.option=value")
-        if processor not in options:
-            raise UsageError(f"--set {assignment}: {processor} is not among --processors")
-        options[processor][option] = value
-    return tuple(Step(processor=name, options=values) for name, values in options.items())
-
-
 def main() -> None:
     """Entry point."""
     app()
-
-
-def _settings(**given: object) -> Settings:
-    try:
-        settings = Settings(
-            **{name: value for name, value in given.items() if value is not None}  # type: ignore[arg-type]
-        )
-    except ValidationError as error:
-        raise UsageError(told(error.errors(), before=("settings",))) from error
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s"
-    )
-    return settings
-
-
-@contextmanager
-def _reported(*, as_json: bool) -> Iterator[None]:
-    """Turn an error into one clear line and the table's exit code."""
-    try:
-        yield
-    except AppError as error:
-        entry = entry_for(error)
-        say_error(error.code, error.message or entry.text(), as_json=as_json)
-        raise typer.Exit(entry.exit_code) from error
-    # A reader that has seen enough (`| head`) is no fault; the command line's framework ends quietly then.
-    except (typer.Exit, typer.Abort, KeyboardInterrupt, BrokenPipeError):
-        raise
-    except Exception as error:
-        logger.exception("unexpected error")
-        say_error(AppError.code, f"unexpected {type(error).__name__}", as_json=as_json)
-        raise typer.Exit(1) from error

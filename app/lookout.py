@@ -13,7 +13,7 @@ from app.jobs.job import MediaId
 from app.jobs.lease import new_token
 from app.jobs.library import MediaLibrary, storage_errors_told
 from app.pipeline.spec import RenderSpec
-from app.runtime.calls import FacesSeen, PeopleSeen, PreviewMade
+from app.runtime.calls import FacesSeen, PeopleSeen, PreviewMade, SaveFace
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,10 @@ class Engine(Protocol):
         self, spec: RenderSpec, time_s: float, *, should_stop: Callable[[], bool]
     ) -> PreviewMade:
         """How one frame would come out."""
+        ...
+
+    def save_face(self, call: SaveFace) -> str:
+        """Make a face of photos and keep it; gives its id."""
         ...
 
 

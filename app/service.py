@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import filterfalse
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ from app.core.errors import (
 )
 from app.inference.spec import ModelSpec
 from app.jobs.engines import EngineRegister
+from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders, remove_tree
 from app.jobs.job import (
     Job,
@@ -40,6 +42,7 @@ from app.lookout import Engine, Lookout, never
 from app.pipeline.spec import ConsentBasis, RenderSpec, Step
 from app.processors.base import ProcessorSpec, checked_options
 from app.runtime.calls import PreviewMade
+from app.saved_faces import SavedFaces
 
 _CHUNK_BYTES = 1 << 20
 _MAX_KEY_LENGTH = 200
@@ -79,11 +82,18 @@ class Studio:
     def __init__(self, parts: StudioParts) -> None:
         self._parts = parts
         self._lookout = Lookout(parts.library, parts.engine)
+        faces = FaceLibrary(parts.folders.faces)
+        self._saved_faces = SavedFaces(faces, parts.library, parts.engine)
 
     @property
     def lookout(self) -> Lookout:
         """Sees who is on uploads."""
         return self._lookout
+
+    @property
+    def saved_faces(self) -> SavedFaces:
+        """Faces that are kept to be put on again."""
+        return self._saved_faces
 
     # What there is.
 
@@ -233,7 +243,7 @@ class Studio:
             UnknownProcessorError: No processor has this id.
             UsageError: An option is unknown or out of bounds.
             KeyReusedError: The key belongs to a different request.
-            NotFoundError: No upload has one of the ids.
+            NotFoundError: No upload or saved face has one of the ids.
             UnsupportedTypeError: A source is no photo.
             QueueFullError: As many jobs wait as may wait.
         """
@@ -324,20 +334,15 @@ class Studio:
         uploads = self._parts.store.job(job_id).request.inputs if with_uploads else ()
         self._parts.store.delete(job_id)
         remove_tree(self._parts.folders.results / job_id)
-        for media_id in uploads:
-            if not self._parts.store.is_input(media_id):
-                # Somebody may have been quicker, or has just made the next job with it.
-                with suppress(NotFoundError, InUseError):
-                    self._parts.library.delete(media_id)
+        for media_id in filterfalse(self._parts.store.is_input, uploads):
+            # Somebody may have been quicker, or has just made the next job with it.
+            with suppress(NotFoundError, InUseError):
+                self._parts.library.delete(media_id)
 
     def preview(
         self, request: JobRequest, time_s: float, *, should_stop: Callable[[], bool] = never
     ) -> PreviewMade:
-        """How the frame at a time would come out of a job of this request, labeled; nothing of it is kept.
-
-        Raises:
-            AppError: As `submit`, what the job would end with, or as `Lookout.preview`.
-        """
+        """One frame of a job of this request; raises as `submit` and as `Lookout.preview`."""
         spec = self._spec(request, _consent_of(request), self._parts.folders.scratch)
         return self._lookout.preview(spec, time_s, should_stop=should_stop)
 
@@ -362,6 +367,8 @@ class Studio:
         )
 
     def _spec(self, request: JobRequest, consent: ConsentBasis, output: Path) -> RenderSpec:
+        for face_id in request.face_map.saved_faces:
+            self._saved_faces.face(face_id)
         return RenderSpec(
             sources=tuple(self._photo(source) for source in request.sources),
             target=self.media_path(request.target),

@@ -1,7 +1,7 @@
 """What the command line shows: lines, tables, JSON and bars."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,8 +58,7 @@ def print_people(title: str, found: PeopleFound) -> None:
 
 def show_result(result: RenderResult, *, as_json: bool) -> None:
     """What a job has made, and what is to be known of it."""
-    for notice in result.notices:
-        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
+    show_notices(result.notices)
     if as_json:
         print_json(
             {
@@ -67,15 +66,24 @@ def show_result(result: RenderResult, *, as_json: bool) -> None:
                 "frames": result.frames,
                 "frames_swapped": result.frames_swapped,
                 "faces_swapped": result.faces_swapped,
+                "people": [{"who": each.who, "frames": each.frames} for each in result.people],
                 "warnings": [_notice_json(notice) for notice in result.notices],
             }
         )
         return
     left = result.frames - result.frames_swapped
     without = f", {left} without a face to change" if left else ""
+    for each in result.people:
+        typer.echo(f"{each.who}: changed in {each.frames} of {result.frames} frames")
     typer.echo(
         f"swapped {result.frames_swapped} of {result.frames} frames{without}: {result.output}"
     )
+
+
+def show_notices(notices: Iterable[Notice]) -> None:
+    """What is to be known of something that was made all the same, on standard error."""
+    for notice in notices:
+        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
 
 
 def _notice_json(notice: Notice) -> dict[str, str]:

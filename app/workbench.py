@@ -4,17 +4,18 @@
 of scripts, where whoever asked waits for the answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.core.errors import UnwritableOutputError
-from app.core.types import Face
+from app.core.types import Face, Identity, Notice
 from app.media.info import MediaInfo
 from app.media.preview import first_picture, jpeg_of
 from app.media.probe import probe
 from app.pipeline.people import OnShare, PeopleFound, find_people_of_all
 from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.source import source_identity
 from app.pipeline.spec import RenderSpec
 from app.pipeline.tools import Tools
 from app.runtime.executor import LocalExecutor
@@ -78,6 +79,20 @@ class Workbench:
             MediaError: It is none of the kinds that we read.
         """
         return probe(path, self._tools.limits)
+
+    def make_face(
+        self, photos: Sequence[Path], *, face: int | None = None
+    ) -> tuple[Identity, tuple[Notice, ...]]:
+        """Make a face to put on, or to save, of photos of one person; the content gate sees them first.
+
+        Args:
+            photos: One or more.
+            face: Which face of each photo, from 1, left to right; `None` is the one that is clearly meant.
+
+        Raises:
+            AppError: A photo cannot be used.
+        """
+        return source_identity(tuple(photos), self._tools, label="face", face=face)
 
     def find_faces(self, path: Path) -> FacesFound:
         """Find the faces of a picture, or of a video's first frame.

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 
 from app.api.events import is_told_already, job_events
+from app.api.face_routes import add_face_routes
 from app.api.lookout_routes import add_lookout_routes
 from app.api.options import ApiOptions
 from app.api.schemas import (
@@ -52,6 +53,7 @@ def api_routes(studio: Studio, options: ApiOptions) -> APIRouter:
     )
     _add_media_routes(router, studio)
     add_lookout_routes(router, studio)
+    add_face_routes(router, studio)
     _add_catalog_routes(router, studio)
     _add_job_routes(router, studio)
     _add_job_output_routes(router, studio, options)

@@ -160,8 +160,14 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
         "face.ambiguous": ErrorEntry(
             422,
             3,
-            "A source picture shows several faces. Crop it to the one you mean.",
-            "源图片中有多张人脸，请裁剪为只包含所需的一张。",
+            "A source picture shows several faces. Choose one, or crop the picture to it.",
+            "源图片中有多张人脸，请选择其中一张，或裁剪为只包含所需的一张。",
+        ),
+        "face.sources_disagree": ErrorEntry(
+            422,
+            3,
+            "The photos of the source face show different people. Give photos of one person only.",
+            "源人脸的照片显示的是不同的人，请只提供同一个人的照片。",
         ),
         "face.none_in_target": ErrorEntry(
             422,
@@ -172,8 +178,8 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
         "face.no_such_person": ErrorEntry(
             422,
             2,
-            "The target shows fewer people than the number you chose.",
-            "目标中没有所选编号的人物。",
+            "The target does not show the person you chose.",
+            "目标中没有所选的人物。",
         ),
         "face.degenerate_kps": ErrorEntry(
             422,

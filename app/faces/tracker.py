@@ -130,7 +130,9 @@ class FaceTracker:
         woken = [
             shot
             for shot in idle
-            if any(each.may_begin_track for key in glances[shot.numbers] for each in candidates[key])
+            if any(
+                each.may_begin_track for key in glances[shot.numbers] for each in candidates[key]
+            )
         ]
         rest = [key for shot in woken for key in shot.keys if key not in candidates]
         candidates |= self._candidates(frames, rest)

@@ -37,6 +37,11 @@ class DataFolders:
         return self.root / "results"
 
     @property
+    def faces(self) -> Path:
+        """One folder a saved face."""
+        return self.root / "faces"
+
+    @property
     def scratch(self) -> Path:
         """One folder a running job; nothing in it outlives the attempt."""
         return self.root / "scratch"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.core.types import Notice
 from app.jobs.job import Job, JobFailure, JobId, JobRequest, JobState
-from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.progress import PersonCount, Progress, RenderResult
 from app.pipeline.spec import RenderSpec
 
 
@@ -55,4 +55,5 @@ def result_json(result: RenderResult) -> str:
 def _result_of(text: str, output: Path) -> RenderResult:
     values = json.loads(text)
     notices = tuple(Notice(**notice) for notice in values.pop("notices"))
-    return RenderResult(output=output, notices=notices, **values)
+    people = tuple(PersonCount(**person) for person in values.pop("people", ()))
+    return RenderResult(output=output, notices=notices, people=people, **values)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from app.core.errors import NoFaceInTargetError
+from app.core.errors import NoFaceInTargetError, NoSuchPersonError
 from app.core.picture import Picture
 from app.core.types import Frame, Notice, Window
 from app.labelling.metadata import Label, still_xmp, video_metadata
@@ -123,13 +123,20 @@ class StillTarget:
         """Pass the frame on, unless nobody in it gets a face.
 
         Raises:
-            NoFaceInTargetError: There is no face to change.
+            NoFaceInTargetError: There is no face.
+            NoSuchPersonError: There are faces, and all of them are to be left as they are.
         """
         for window in windows:
-            if not any(face.identity for frame in window for face in frame.faces):
+            faces = [face for frame in window for face in frame.faces]
+            if not faces:
                 raise NoFaceInTargetError(
                     "no face was found in the picture to change; "
                     "try one where the face is larger, sharper or less turned"
+                )
+            if not any(face.identity or face.is_blurred for face in faces):
+                raise NoSuchPersonError(
+                    f"the picture shows {len(faces)} people, and none of them is to be changed: nobody is enough like "
+                    "a reference photo, or all are to be left alone"
                 )
             yield window
 

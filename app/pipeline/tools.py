@@ -1,12 +1,13 @@
 """What every plan of a process shares."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from app.core.errors import NotFoundError
 from app.core.picture import Picture
-from app.core.types import Face, Frame
+from app.core.types import Face, Frame, Identity
 from app.faces.detector import STILL_SIDES_PX, FaceDetector
 from app.faces.landmarks import FaceLandmarker
 from app.faces.recognizer import FaceRecognizer
@@ -17,10 +18,26 @@ from app.media.limits import MediaLimits
 from app.processors.base import ProcessorSpec
 from app.safety.gate import ContentGate
 
+LoadSavedFace = Callable[[str], Identity]
+
+
+def no_saved_face(face_id: str) -> Identity:
+    """Where there is no face library.
+
+    Raises:
+        NotFoundError: Always.
+    """
+    raise NotFoundError("no face is saved here; give photos instead")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tools:
-    """What every plan of this process shares: the networks, the processors, the limits."""
+    """What every plan of this process shares.
+
+    Attributes:
+        detector: For frames of a video; `still_detector` looks more closely.
+        saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
+    """
 
     zoo: ModelZoo
     processors: Mapping[str, ProcessorSpec]
@@ -30,10 +47,16 @@ class Tools:
     landmarker: FaceLandmarker
     recognizer: FaceRecognizer
     gate: ContentGate
+    saved_face: LoadSavedFace
 
     @classmethod
     def over(
-        cls, zoo: ModelZoo, processors: Mapping[str, ProcessorSpec], limits: MediaLimits
+        cls,
+        zoo: ModelZoo,
+        processors: Mapping[str, ProcessorSpec],
+        limits: MediaLimits,
+        *,
+        saved_face: LoadSavedFace = no_saved_face,
     ) -> "Tools":
         """Put the tools over one set of models."""
         return cls(
@@ -45,6 +68,7 @@ class Tools:
             landmarker=FaceLandmarker(zoo),
             recognizer=FaceRecognizer(zoo),
             gate=ContentGate(zoo),
+            saved_face=saved_face,
         )
 
     def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:

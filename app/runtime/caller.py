@@ -13,6 +13,7 @@ from app.pipeline.spec import RenderSpec
 from app.runtime.calls import (
     Answer,
     Call,
+    FaceKept,
     FacesSeen,
     FindFaces,
     FindPeople,
@@ -22,6 +23,7 @@ from app.runtime.calls import (
     PreviewMade,
     Refused,
     Said,
+    SaveFace,
     Working,
     receive_said,
     send,
@@ -82,6 +84,20 @@ class EngineCaller:
         answer = self.ask(MakePreview(spec=spec, time_s=time_s), should_stop=should_stop)
         assert isinstance(answer, PreviewMade)
         return answer
+
+    def save_face(self, call: SaveFace) -> str:
+        """Make a face of photos and keep it.
+
+        Returns:
+            Its id in the face library.
+
+        Raises:
+            BadNameError: No face may be called this, or one is already.
+            AppError: As `find_faces`.
+        """
+        answer = self.ask(call)
+        assert isinstance(answer, FaceKept)
+        return answer.id
 
     def ask(
         self,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from app.pipeline.spec import RenderSpec
+from app.pipeline.spec import ConsentBasis, RenderSpec
 
 MAX_CALL_BYTES = 1 << 20
 MAX_ANSWER_BYTES = 64 << 20
@@ -54,6 +54,20 @@ class MakePreview(_Message):
     kind: Literal["make_preview"] = "make_preview"
     spec: RenderSpec
     time_s: float = Field(ge=0, allow_inf_nan=False)
+
+
+class SaveFace(_Message):
+    """Make a face of photos of one person and keep it under a name.
+
+    Attributes:
+        face: Which face of each photo, from 1, left to right; `None` is the one that is clearly meant.
+    """
+
+    kind: Literal["save_face"] = "save_face"
+    name: str
+    photos: tuple[Path, ...] = Field(min_length=1, max_length=64)
+    face: int | None = Field(default=None, ge=1)
+    consent: ConsentBasis
 
 
 class FaceSeen(_Message):
@@ -130,6 +144,13 @@ class PreviewMade(_Message):
     faces_swapped: int
 
 
+class FaceKept(_Message):
+    """The face is in the library."""
+
+    kind: Literal["face_kept"] = "face_kept"
+    id: str
+
+
 class Working(_Message):
     """The engine is at it, or waits for its turn."""
 
@@ -145,8 +166,8 @@ class Refused(_Message):
     message: str
 
 
-Call = FindFaces | FindPeople | MakePreview
-Answer = FacesSeen | PeopleSeen | PreviewMade
+Call = FindFaces | FindPeople | MakePreview | SaveFace
+Answer = FacesSeen | PeopleSeen | PreviewMade | FaceKept
 Said = Answer | Working | Refused
 
 _CALLS: TypeAdapter[Call] = TypeAdapter(Annotated[Call, Field(discriminator="kind")])

@@ -7,22 +7,25 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.errors import Cancelled
+from app.core.errors import Cancelled, MediaNotFoundError
 from app.core.picture import Picture, PixelBox
 from app.core.types import Face, FloatArray
 from app.faces.people import IdentityBuilder
 from app.faces.person import Person
+from app.jobs.face_library import FaceLibrary
 from app.media.preview import jpeg_of
 from app.media.still import read_still
-from app.pipeline.people import find_people
+from app.pipeline.people import PeopleFound, find_people
 from app.pipeline.plan import open_plan
 from app.pipeline.preview import SUFFIX, FrameTarget, opened_frame
+from app.pipeline.source import source_identity
 from app.pipeline.spec import RenderSpec
 from app.pipeline.tools import Tools
 from app.runtime.calls import (
     Answer,
     Box,
     Call,
+    FaceKept,
     FaceSeen,
     FacesSeen,
     FindFaces,
@@ -31,6 +34,7 @@ from app.runtime.calls import (
     PersonSeen,
     PlaceSeen,
     PreviewMade,
+    SaveFace,
 )
 from app.runtime.runner import run_serial
 
@@ -44,11 +48,15 @@ class LocalDesk:
     Args:
         tools: Networks, processors and limits; shared with the jobs of this process.
         scratch: Where previews lie for the moment between their label and their answer.
+        library: Where faces are kept.
     """
 
-    def __init__(self, tools: Tools, scratch: Path) -> None:
+    def __init__(self, tools: Tools, scratch: Path, library: FaceLibrary) -> None:
         self._tools = tools
         self._scratch = scratch
+        self._library = library
+        # Of the last file only: whoever looks at one frame looks at the next one of it.
+        self._found: tuple[_Version, PeopleFound] | None = None
 
     def answer(
         self, call: Call, *, on_progress: Callable[[float], None], should_stop: Callable[[], bool]
@@ -64,6 +72,8 @@ class LocalDesk:
             return self._faces(call.path)
         if isinstance(call, FindPeople):
             return self._people(call.path, on_share)
+        if isinstance(call, SaveFace):
+            return self._save(call, on_share)
         return self._preview(call.spec, call.time_s, on_share)
 
     def _faces(self, path: Path) -> FacesSeen:
@@ -79,13 +89,27 @@ class LocalDesk:
         return FacesSeen(size_wh=picture.size_wh, faces=seen, meant=number)
 
     def _people(self, path: Path, on_share: Callable[[float], None]) -> PeopleSeen:
-        found = find_people(path, self._tools, on_progress=on_share)
+        found = self._people_of(path, self._tools, on_share=on_share)
         return PeopleSeen(
             size_wh=found.size_wh,
             duration_s=found.duration_s or None,
             people=tuple(_person_seen(person) for person in found.people),
             likeness=likeness([person.normed_embeddings for person in found.people]),
         )
+
+    def _people_of(
+        self, path: Path, tools: Tools, *, on_share: Callable[[float], None]
+    ) -> PeopleFound:
+        version = _version_of(path)
+        if self._found is None or self._found[0] != version:
+            self._found = version, find_people(path, tools, on_progress=on_share)
+        return self._found[1]
+
+    def _save(self, call: SaveFace, on_share: Callable[[float], None]) -> FaceKept:
+        identity, _ = source_identity(call.photos, self._tools, label="face", face=call.face)
+        # Nobody who has hung up finds a face saved that they do not know of.
+        on_share(0.9)
+        return FaceKept(id=self._library.add(call.name, identity, consent=call.consent).id)
 
     def _preview(
         self, spec: RenderSpec, time_s: float, on_share: Callable[[float], None]
@@ -97,7 +121,10 @@ class LocalDesk:
             opened: list[FrameTarget] = []
             opens = partial(opened_frame, time_s=time_s, on_open=opened.append)
             faces_swapped = 0
-            with open_plan(asked, self._tools, opens_target=opens) as plan:
+            finds_people = partial(self._people_of, on_share=on_share)
+            with open_plan(
+                asked, self._tools, opens_target=opens, finds_people=finds_people
+            ) as plan:
                 for window in run_serial(plan.windows(), plan.stages):
                     on_share(0.9)
                     for frame in window:
@@ -108,6 +135,18 @@ class LocalDesk:
                 time_s=opened[0].time_s,
                 faces_swapped=faces_swapped,
             )
+
+
+_Version = tuple[Path, int, int]
+
+
+def _version_of(path: Path) -> _Version:
+    """Names a file and what is in it."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise MediaNotFoundError("the file is not there (any more)") from error
+    return path, status.st_mtime_ns, status.st_size
 
 
 def likeness(people: Sequence[FloatArray]) -> tuple[tuple[float, ...], ...]:

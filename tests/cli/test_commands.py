@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from app.cli import parse_steps
+from app.command_values import parse_steps
 from app.core.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ from app.core.types import (
     RgbImage,
     SourceView,
 )
-from app.faces.assign import Assigner
+from app.faces.assign import Assigner, Treatment
 from app.inference.spec import ModelZoo
 from app.media.decode import VideoReader
 from app.media.encoders import ENCODERS
@@ -204,7 +204,7 @@ def test_a_face_that_is_really_found_changes_no_sample(
     (frame,) = through(
         [before],
         tracked(tools.tracker("still")),
-        assigned(Assigner(None, identity())),
+        assigned(Assigner([], others=Treatment(identity=identity()), threshold=0.363)),
         processed(processor, CROP),
     )
     assert processor.rows == frame.faces_swapped == 1
@@ -223,7 +223,7 @@ def test_a_face_that_is_followed_through_a_clip_changes_no_sample(
         tmp_path / "in.mkv",
         tmp_path / "out.mkv",
         tracked(tools.tracker("video")),
-        assigned(Assigner(None, identity())),
+        assigned(Assigner([], others=Treatment(identity=identity()), threshold=0.363)),
         processed(processor, CROP),
     )
     assert processor.rows == len(after) == 4
