@@ -23,6 +23,7 @@ from app.core.types import CropSpec, FaceBatch, Notice
 from app.inference.spec import ModelZoo
 from app.jobs.database import Database
 from app.jobs.engines import EngineRegister
+from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders, move_into_place
 from app.jobs.job import Claim, JobFailure, JobState
 from app.jobs.library import MediaLibrary
@@ -32,7 +33,7 @@ from app.media.preview import thumbnail_jpeg
 from app.media.probe import probe
 from app.pipeline.progress import Progress, RenderResult
 from app.processors.base import ProcessorOptions, ProcessorSpec
-from app.runtime.calls import Answer, Call, FacesSeen, PeopleSeen
+from app.runtime.calls import Answer, Call, FacesSeen, PeopleSeen, PreviewMade
 from app.service import Studio, StudioParts
 from app.ui.page import mount_page
 from tests.jobs.fakes import FakeDesk, FakeEngine
@@ -99,7 +100,9 @@ class SiteDesk(FakeDesk):
                 p.model_copy(update={"thumbnail": square(p.number)}) for p in answer.people
             )
             return answer.model_copy(update={"people": people})
-        return answer.model_copy(update={"picture": square(7)})
+        if isinstance(answer, PreviewMade):
+            return answer.model_copy(update={"picture": square(7)})
+        return answer
 
 
 def square(shade: int) -> bytes:
@@ -231,7 +234,7 @@ def running_site(root: Path) -> Iterator[Site]:
     folders = DataFolders(root)
     folders.create()
     with Database(folders.database) as database:
-        calls = FakeEngine(desk=SiteDesk())
+        calls = FakeEngine(desk=SiteDesk(library=FaceLibrary(folders.faces)))
         store, engines = JobStore(database), EngineRegister(database)
         parts = StudioParts(
             folders=folders,

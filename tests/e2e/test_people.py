@@ -319,6 +319,37 @@ def test_a_deleted_job_leaves_what_the_page_still_holds(
     expect(visit.stage.get_by_role("link", name="Download")).to_be_visible()
 
 
+def test_a_face_is_saved_put_on_again_and_deleted(
+    visit: Visit, site: Site, picture: Path, face: Path
+) -> None:
+    visit.prepare(picture, face)
+    expect(visit.page.locator(".fd-person")).to_have_count(2)
+    visit.page.once("dialog", lambda dialog: dialog.accept("Ada"))
+    visit.page.get_by_role("button", name="Save Face 1").click()
+    visit.page.get_by_text("Saved faces (1)").click()
+    visit.page.get_by_role("button", name="Put Ada on").click()
+    expect(visit.page.locator(".fd-face")).to_have_count(2)
+    choice(visit, 1).select_option(label="Ada")
+    choice(visit, 2).select_option(label="Leave alone")
+    request = requested(visit, site)
+    (saved,) = site.studio.saved_faces.all()
+    assert request.face_map.saved_faces == (saved.id,)
+    assert saved.consent == "self"
+    visit.page.once("dialog", lambda dialog: dialog.accept())
+    visit.page.get_by_role("button", name="Delete Ada").click()
+    expect(visit.page.locator(".fd-face")).to_have_count(1)
+    assert site.studio.saved_faces.all() == ()
+    assert visit.errors == []
+
+
+def test_a_face_is_not_saved_without_consent(visit: Visit, site: Site, face: Path) -> None:
+    visit.add_faces(face)
+    visit.page.once("dialog", lambda dialog: dialog.accept("Ada"))
+    visit.page.get_by_role("button", name="Save Face 1").click()
+    expect(visit.page.locator("fd-faces").get_by_role("alert")).to_contain_text("consent.required")
+    assert site.studio.saved_faces.all() == ()
+
+
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
 @pytest.mark.parametrize("width", [PHONE["width"], 760, 1000, 1280])
 def test_nothing_runs_out_of_the_page(

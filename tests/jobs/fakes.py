@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from app.core.errors import AppError, Cancelled, EmptyMediaError, UnsupportedTypeError
-from app.core.types import CropSpec, FaceBatch
+from app.core.types import CropSpec, FaceBatch, Identity, IdentityId, SourceView
 from app.inference.spec import Crop, InputContract, License, ModelId, ModelSpec, ModelZoo
 from app.jobs.database import Database
 from app.jobs.engines import EngineRegister
+from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders
 from app.jobs.job import Job, JobId, JobRequest, MediaId, NewJob
 from app.jobs.lease import LeaseClock, new_token
@@ -26,6 +28,7 @@ from app.processors.base import ProcessorOptions, ProcessorSpec
 from app.runtime.calls import (
     Answer,
     Call,
+    FaceKept,
     FaceSeen,
     FacesSeen,
     FindFaces,
@@ -35,6 +38,7 @@ from app.runtime.calls import (
     PersonSeen,
     PlaceSeen,
     PreviewMade,
+    SaveFace,
 )
 from app.service import Studio, StudioParts
 
@@ -151,7 +155,7 @@ def open_volume(
     fake_time = FakeTime()
     clock = clock or LeaseClock(now=fake_time, boot="boot-1")
     made: list[Path] = []
-    engine = FakeEngine()
+    engine = FakeEngine(desk=FakeDesk(library=FaceLibrary(folders.faces)))
 
     def thumbnail(path: Path, side_px: int) -> bytes:
         made.append(path)
@@ -240,6 +244,7 @@ class FakeDesk:
     Attributes:
         people: How many a target shows.
         faces: How many a photo shows.
+        library: Where faces are saved.
     """
 
     people: int = 2
@@ -250,6 +255,7 @@ class FakeDesk:
     on_answer: Callable[[], None] = lambda: None
     answered: list[Call] = field(default_factory=list)
     called_off: int = 0
+    library: FaceLibrary | None = None
 
     def answer(
         self, call: Call, *, on_progress: Callable[[float], None], should_stop: Callable[[], bool]
@@ -268,6 +274,10 @@ class FakeDesk:
             return faces_seen(self.faces)
         if isinstance(call, FindPeople):
             return people_seen(self.people)
+        if isinstance(call, SaveFace):
+            assert self.library is not None
+            kept = self.library.add(call.name, made_up_face(), consent=call.consent)
+            return FaceKept(id=kept.id)
         return PreviewMade(picture=b"JPEG", time_s=call.time_s, faces_swapped=1)
 
 
@@ -299,10 +309,28 @@ class FakeEngine:
         assert isinstance(answer, PreviewMade)
         return answer
 
+    def save_face(self, call: SaveFace) -> str:
+        answer = self._ask(call)
+        assert isinstance(answer, FaceKept)
+        return answer.id
+
     def _ask(self, call: Call, should_stop: Callable[[], bool] = lambda: False) -> Answer:
         if self.error is not None:
             raise self.error
         return self.desk.answer(call, on_progress=lambda _: None, should_stop=should_stop)
+
+
+def made_up_face() -> Identity:
+    """A face that nobody has."""
+    embedding = np.eye(1, 128, dtype=np.float32)[0]
+    view = SourceView(
+        crop=np.full((32, 24, 3), 90, np.uint8),
+        landmarks=np.zeros((478, 3), np.float32),
+        normed_embedding=embedding,
+    )
+    return Identity(
+        id=IdentityId("made up"), label="face", views=(view,), normed_embedding=embedding
+    )
 
 
 def faces_seen(count: int) -> FacesSeen:

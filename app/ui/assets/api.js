@@ -9,6 +9,7 @@ export class ApiError extends Error {
   }
 }
 
+const JSON_BODY = { "Content-Type": "application/json" };
 const lost = () => new ApiError("connection");
 
 export function address(path) {
@@ -55,8 +56,11 @@ async function askPicture(path, options) {
 
 export const findFaces = (mediaId) => ask(`media/${mediaId}/faces`, { method: "POST" });
 export const findPeople = (mediaId, signal) => ask(`media/${mediaId}/people`, { method: "POST", signal });
+export const savedFaces = () => ask("faces");
+export const saveFace = (face) => ask("faces", { method: "POST", headers: JSON_BODY, body: JSON.stringify(face) });
+export const forgetFace = (id) => ask(`faces/${id}`, { method: "DELETE" });
 export const preview = (request, signal) =>
-  askPicture("preview", { method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(request) });
+  askPicture("preview", { method: "POST", signal, headers: JSON_BODY, body: JSON.stringify(request) });
 
 export const forget = (mediaId) => ask(`media/${mediaId}`, { method: "DELETE" }).catch(() => null);
 export const media = (id) => ask(`media/${id}`);

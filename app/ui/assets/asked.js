@@ -20,10 +20,11 @@ export function choiceForOthers() {
 export const found = () => (state.people?.mediaId === state.target?.id ? (state.people?.found ?? null) : null);
 
 // A face that can be the request's own sources: photos, and nothing to add.
-const isPlain = (face) => face.chosen == null || face.chosen === face.photos[0]?.seen?.meant;
+const isPlain = (face) => !face.saved && (face.chosen == null || face.chosen === face.photos[0]?.seen?.meant);
 const ids = (face) => face.photos.map((item) => item.id);
 
 function sourceFace(face) {
+  if (face.saved) return { saved: face.saved.id };
   return isPlain(face) ? { photos: ids(face) } : { photos: ids(face), face: face.chosen };
 }
 

@@ -1,17 +1,20 @@
-// The faces to put on: each is one person, with one or more photos; where a photo shows several people, one is chosen.
+// The faces to put on: each is one person, with one or more photos or saved earlier; where a photo shows several people,
+// one is chosen.
 
 import * as api from "./api.js";
 import { h, icon, Part } from "./dom.js";
 import { errorBox, iconButton } from "./parts.js";
 import { whenAnswered } from "./retry.js";
+import { forgetFace, saveFace } from "./saved.js";
 import { change, state } from "./state.js";
 import { t } from "./text.js";
 import { acceptDrops, drop, newKey, picker, send, thumbnail } from "./upload.js";
 
 const PICTURES = "image/*,.heic,.heif,.avif";
 
-// A face: {key, photos: items, chosen: number of the face in its one photo}. An item has `seen` once it was looked at.
-export const faceName = (face) => t("faces.name", { number: state.faces.indexOf(face) + 1 });
+// A face: {key, photos: items, chosen: number of the face in its one photo, saved}. An item has `seen` once it was looked
+// at; a saved face has no photos.
+export const faceName = (face) => face.saved?.name ?? t("faces.name", { number: state.faces.indexOf(face) + 1 });
 
 // What is wrong with a photo: "none" where it shows no face, "several" where it shows more and nobody has chosen.
 export function verdict(face, item) {
@@ -22,6 +25,7 @@ export function verdict(face, item) {
 
 // The picture that stands for a face.
 export function facePicture(face, alt = "") {
+  if (face.saved) return h("img", { class: "fd-thumb", src: api.from(face.saved.thumbnail_url), alt });
   const [first] = face.photos;
   const number = face.chosen ?? first?.seen?.meant;
   const seen = first?.seen?.faces.find((one) => one.number === number);
@@ -30,16 +34,17 @@ export function facePicture(face, alt = "") {
 
 class Faces extends Part {
   get facts() {
-    return [state.faces.map((face) => [face.key, face.chosen, face.photos.map((item) => [item.key, item.id, !!item.seen])]), this.error?.code];
+    return [state.saved.map((face) => face.id), state.faces.map((face) => [face.key, face.chosen, face.photos.map((item) => [item.key, item.id, !!item.seen])]), this.error?.code];
   }
 
   draw() {
-    acceptDrops(this, (files) => this.take(files, state.faces.length === 1 ? state.faces[0] : null));
+    acceptDrops(this, (files) => this.take(files, state.faces.length === 1 && !state.faces[0].saved ? state.faces[0] : null));
     return [
       h("h3", {}, t("faces.title")),
       ...state.faces.map((face) => this.card(face)),
       state.faces.length ? this.another() : h("div", { class: "fd-tiles" }, this.adder(t("faces.add"), null)),
       h("p", { class: "fd-muted" }, t("faces.hint")),
+      state.saved.length > 0 && this.library(),
       this.error && errorBox(this.error, () => this.fail(null)),
     ].filter(Boolean);
   }
@@ -53,6 +58,27 @@ class Faces extends Part {
     );
   }
 
+  library() {
+    const put = (saved) => change({ faces: [...state.faces, { key: newKey(), photos: [], chosen: null, saved }], preview: null });
+    const rows = state.saved.map((saved) =>
+      h(
+        "li",
+        {},
+        h("button", { type: "button", class: "fd-saved", "aria-label": t("saved.use", { name: saved.name }), onclick: () => put(saved) },
+          h("img", { class: "fd-thumb", src: api.from(saved.thumbnail_url), alt: "", loading: "lazy" }), h("span", { class: "fd-name" }, saved.name)),
+        iconButton("trash", t("saved.delete", { name: saved.name }), () => this.forget(saved)),
+      ),
+    );
+    return h("details", { class: "fd-details", open: this.isLibraryOpen, ontoggle: (event) => (this.isLibraryOpen = event.target.open) }, h("summary", {}, t("saved.title", { count: state.saved.length })), h("ul", { class: "fd-saved-list" }, rows));
+  }
+
+  async forget(saved) {
+    if (!window.confirm(t("saved.delete.sure", { name: saved.name }))) return;
+    this.error = await forgetFace(saved).then(() => null, (error) => error);
+    const used = state.faces.find((face) => face.saved?.id === saved.id);
+    change(used ? withoutFace(used) : {});
+  }
+
   another() {
     const choose = picker({ accept: PICTURES, multiple: true, label: t("faces.another"), onFiles: (files) => this.take(files, null) });
     return h("label", { class: "fd-button is-small fd-another" }, icon("plus"), t("faces.another"), choose);
@@ -60,14 +86,30 @@ class Faces extends Part {
 
   card(face) {
     const name = faceName(face);
+    if (face.saved) return this.savedCard(face, name);
     const tiles = face.photos.map((item, index) => this.tile(face, item, index + 1));
     return h(
       "section",
       { class: "fd-face", "aria-label": name },
-      h("h4", {}, name),
+      h("header", {}, h("h4", {}, name), h("button", { type: "button", class: "fd-button is-small is-quiet", "aria-label": t("saved.save", { name }), onclick: () => this.save(face) }, t("saved.save.short"))),
       h("div", { class: "fd-tiles" }, tiles, this.adder(t("faces.more", { name }), face)),
       ...face.photos.map((item, index) => this.verdictLine(face, item, index + 1)),
     );
+  }
+
+  savedCard(face, name) {
+    const remove = iconButton("close", t("faces.remove.face", { name }), () => change({ ...withoutFace(face), preview: null }));
+    return h("section", { class: "fd-face", "aria-label": name }, h("h4", {}, name), h("div", { class: "fd-tiles" }, h("div", { class: "fd-tile" }, facePicture(face), remove)));
+  }
+
+  async save(face) {
+    this.error = null;
+    try {
+      await saveFace(face);
+    } catch (error) {
+      this.error = error;
+    }
+    change({});
   }
 
   tile(face, item, number) {

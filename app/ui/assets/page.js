@@ -11,6 +11,7 @@ import { errorBox } from "./parts.js";
 import { missing } from "./missing.js";
 import { refreshJobs, showJob, start } from "./poll.js";
 import { previewDescribed } from "./preview.js";
+import { refreshSaved } from "./saved.js";
 import { change, isActive, state } from "./state.js";
 import { language, listed, t } from "./text.js";
 
@@ -119,3 +120,4 @@ new MutationObserver(nameGroups).observe(document.body, { childList: true, subtr
 nameGroups();
 document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
 start();
+refreshSaved();

@@ -6,6 +6,7 @@ export const state = {
   target: null, // an item, see upload.js
   people: null, // who is on the target, see people.js
   faces: [], // faces to put on, see faces.js
+  saved: [], // faces that the server keeps, see saved.js
   choices: {}, // by number of a person: the key of a face, "leave" or "blur"; what nobody chose has a default
   others: null, // the same for everybody else
   threshold: null,
