@@ -364,6 +364,11 @@ def test_nothing_runs_out_of_the_page(
     expect(visit.page.locator(".fd-chooser")).to_be_visible()
     visit.page.locator("fd-people summary").click()
     assert visit.page.evaluate("document.documentElement.scrollWidth") == width
+    empty = visit.page.evaluate(
+        """() => [...document.querySelectorAll("#fd-center, #fd-center > .fd-card")].map((box) =>
+            box.getBoundingClientRect().bottom - box.lastElementChild.getBoundingClientRect().bottom)"""
+    )
+    assert max(empty) < 40
     cut = visit.page.evaluate(
         """() => [...document.querySelectorAll("fd-people *, fd-faces *, fd-stage button")]
             .filter((element) => element.scrollWidth > element.clientWidth + 1
