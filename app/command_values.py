@@ -88,7 +88,7 @@ def _split(assignment: str) -> tuple[str, str]:
     if who.startswith("ref:"):
         ends = [at for at, letter in enumerate(assignment) if letter == "="]
         for at in ends:
-            if Path(_numbered(assignment[4:at])[0]).exists():
+            if Path(_numbered(assignment[4:at])[0]).is_file():
                 who, what = assignment[:at], assignment[at + 1 :]
                 break
     if not (who and equals and what):
@@ -99,7 +99,7 @@ def _split(assignment: str) -> tuple[str, str]:
 def _person(who: str, assignment: str) -> dict[str, Any]:
     if who.isdecimal():
         return {"person": int(who)}
-    if who.startswith("ref:"):
+    if who.startswith("ref:") and len(who) > 4:
         photo, face = _numbered(who[4:])
         return {"reference": photo, "reference_face": face}
     order, _, rank = who.partition(":")
@@ -113,7 +113,7 @@ def _action(what: str, saved_id: SavedId) -> Any:
         return what
     if what.startswith("saved:"):
         return {"saved": saved_id(what[6:])}
-    if Path(what).exists() or "+" not in what:
+    if Path(what).is_file() or "+" not in what:
         photo, face = _numbered(what)
         return {"photos": [photo], "face": face}
     return {"photos": what.split("+")}
@@ -130,7 +130,7 @@ def _joined(before: Any, action: Any, assignment: str) -> Any:
 def _numbered(photo: str) -> tuple[str, int | None]:
     """`photo.jpg#2` is the second face of a photo, unless a file is called that."""
     match = re.fullmatch(r"(.+)#(\d+)", photo)
-    if match is None or Path(photo).exists():
+    if match is None or Path(photo).is_file():
         return photo, None
     return match[1], int(match[2])
 

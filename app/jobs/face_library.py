@@ -136,7 +136,11 @@ class FaceLibrary:
         """
         self.face(face_id)
         try:
-            with np.load(self._place(face_id) / _VIEWS, allow_pickle=False) as arrays:
+            # Opened here: NumPy leaves a file open that it cannot read.
+            with (
+                (self._place(face_id) / _VIEWS).open("rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
                 return _identity(arrays)
         except FileNotFoundError as error:
             raise NotFoundError("the saved face was deleted just now") from error

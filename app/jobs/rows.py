@@ -29,7 +29,7 @@ def job_of(row: sqlite3.Row) -> Job:
         queue_position=row["queue_position"] if state is JobState.QUEUED else None,
         is_cancel_requested=bool(row["cancel"]) and not state.is_final,
         progress=Progress(**json.loads(row["progress"])) if row["progress"] else None,
-        result=_result_of(row["result"], spec.output) if row["result"] else None,
+        result=result_of(row["result"], spec.output) if row["result"] else None,
         failure=JobFailure(**json.loads(row["failure"])) if row["failure"] else None,
         revision=row["revision"],
     )
@@ -52,7 +52,8 @@ def result_json(result: RenderResult) -> str:
     return json.dumps(values)
 
 
-def _result_of(text: str, output: Path) -> RenderResult:
+def result_of(text: str, output: Path) -> RenderResult:
+    """Reads `result_json` of this release or an earlier one."""
     values = json.loads(text)
     notices = tuple(Notice(**notice) for notice in values.pop("notices"))
     people = tuple(PersonCount(**person) for person in values.pop("people", ()))

@@ -122,6 +122,13 @@ class FaceMap(_Asked, Generic[PhotoT]):
         choice = {"person": value["person"] + 1, "action": "source"}
         return {"choices": [choice], "others": "leave"}
 
+    @model_validator(mode="after")
+    def _says_each_thing_once(self) -> Self:
+        named = [(c.person, c.reference, c.reference_face, c.order, c.rank) for c in self.choices]
+        if len(set(named)) < len(named):
+            raise ValueError("choices: somebody is named twice")
+        return self
+
     @property
     def needs_sources(self) -> bool:
         """Whether somebody gets the request's own sources."""

@@ -54,6 +54,27 @@ def test_a_request_becomes_a_whole_spec(volume: Volume) -> None:
     assert job.download_name == "party_swapped.mp4"
 
 
+def test_photos_of_a_face_map_are_uploads_that_the_job_needs(volume: Volume) -> None:
+    photo, reference = volume.upload(), volume.upload()
+    choice = {"reference": reference, "action": {"photos": [photo]}}
+    job = volume.submit(face_map={"choices": [choice], "others": "leave"}, sources=[])
+    (chosen,) = job.spec.face_map.choices
+    assert chosen.reference == volume.studio.media_path(reference)
+    assert job.spec.face_map.photos == tuple(map(volume.studio.media_path, (reference, photo)))
+    for upload in (photo, reference):
+        with pytest.raises(InUseError):
+            volume.studio.delete_media(upload)
+
+
+@pytest.mark.parametrize(
+    "action", [{"photos": ["0123"]}, {"saved": "0" * 32}, {"saved": "../media"}], ids=str
+)
+def test_a_face_map_of_what_is_not_there_is_refused(volume: Volume, action: object) -> None:
+    with pytest.raises(NotFoundError):
+        volume.submit(face_map={"choices": [{"person": 1, "action": action}]})
+    assert volume.studio.jobs() == ()
+
+
 def test_the_least_request_takes_every_default(volume: Volume) -> None:
     step = volume.submit().spec.steps[0]
     assert step == Step(processor="face_swapper", options={"blend": 0.8, "model": "mesh"})
