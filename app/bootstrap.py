@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from app.inference.session import OrtModelZoo
     from app.inference.spec import ModelZoo
     from app.jobs.database import Database
-    from app.pipeline.plan import Tools
+    from app.jobs.face_library import FaceLibrary
+    from app.pipeline.tools import Tools
     from app.runtime.benchmark import Benchmark
     from app.runtime.doctor import Diagnosis
     from app.service import Studio
@@ -91,6 +92,14 @@ def workbench(settings: Settings) -> "Workbench":
     return Workbench(_tools(settings))
 
 
+def face_library(settings: Settings) -> "FaceLibrary":
+    """The saved faces."""
+    from app.jobs.face_library import FaceLibrary
+    from app.jobs.folders import DataFolders
+
+    return FaceLibrary(DataFolders(settings.data_dir).faces)
+
+
 def build_engine(settings: Settings, model_id: str) -> None:
     """Build the TensorRT engine of one model, here and now: a child process of `build_engines` does."""
     from app.inference.spec import ModelId
@@ -104,13 +113,14 @@ def _tools(settings: Settings) -> "Tools":
 
 
 def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
-    from app.pipeline.plan import Tools
+    from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
-    return Tools.over(zoo, discover(), limits(settings))
+    saved_face = face_library(settings).identity
+    return Tools.over(zoo, discover(), limits(settings), saved_face=saved_face)
 
 
 def _zoo(settings: Settings) -> "OrtModelZoo":
@@ -222,6 +232,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
     from app.jobs.sweep import sweep_orphans
     from app.media.preview import thumbnail_jpeg
     from app.media.probe import probe
+    from app.runtime.caller import EngineCaller
     from app.runtime.supervisor import ENGINE_COMMAND, Supervisor, SupervisorOptions
     from app.service import Studio, StudioParts
 
@@ -245,6 +256,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             models=manifest(settings).models,
             models_dir=settings.models_path,
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
+            engine=EngineCaller(folders.engine_socket),
             max_queued_jobs=settings.max_queued_jobs,
         )
         # What came from the command line is not in the environment that the engine inherits.
@@ -265,6 +277,7 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
     from app.jobs.engines import EngineRegister
     from app.jobs.folders import DataFolders
     from app.jobs.store import JobStore
+    from app.runtime.desk import LocalDesk
     from app.runtime.engine import EngineParts, run_engine
     from app.runtime.executor import LocalExecutor
     from app.runtime.stopping import stop_when_asked
@@ -274,10 +287,13 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
         _open_database(settings) as database,
         engine_zoos(settings) as zoos,
     ):
+        folders = DataFolders(settings.data_dir)
+        jobs, people = (_tools_over(zoo, settings) for zoo in (zoos.jobs, zoos.people))
         parts = EngineParts(
             store=JobStore(database),
             engines=EngineRegister(database),
-            folders=DataFolders(settings.data_dir),
-            executor=LocalExecutor(_tools_over(zoos.jobs, settings)),
+            folders=folders,
+            executor=LocalExecutor(jobs),
+            desk=LocalDesk(people, folders.previews, face_library(settings)),
         )
         run_engine(parts, should_stop=should_stop)

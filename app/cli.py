@@ -4,7 +4,7 @@ Commands import what they need inside themselves: `faces --json` need not wait f
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,23 +12,27 @@ from rich.table import Column, Table
 
 from app import bootstrap, cli_inference
 from app.cli_inference import AcceptFlag, require_accepted
-from app.cli_parts import (
-    DeviceOption,
-    JsonFlag,
-    ModelsDirOption,
-    RequireGpuFlag,
-    reported,
-    settings_of,
-)
-from app.command_values import parse_timing
-from app.core.errors import ConsentRequiredError, UsageError
+from app.cli_parts import DeviceOption, JsonFlag, ModelsDirOption, RequireGpuFlag
+from app.command_frame import reported as _reported
+from app.command_frame import settings_given as _settings
+from app.command_values import checked_spec, parse_face_map, parse_steps, parse_timing
+from app.core.errors import ConsentRequiredError
+from app.face_commands import CONSENT_HELP, faces_app
 from app.media.choices import CodecChoice
 from app.media.probe import probe as media_probe
-from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, Preset, RenderSpec, Step
+from app.pipeline.spec import Action, ConsentBasis, OutputChoices, Preset
 from app.processors import discover
 from app.runtime.listening import taken_address
 from app.runtime.stopping import stop_when_asked
-from app.terminal import print_facts, print_json, show_result, shown_progress, shown_pull
+from app.terminal import (
+    print_facts,
+    print_json,
+    print_people,
+    show_result,
+    shown_progress,
+    shown_pull,
+    shown_share,
+)
 
 app = typer.Typer(
     name="facedock",
@@ -39,19 +43,37 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="List, install and check the models.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
+app.add_typer(faces_app, name="face-library")
 cli_inference.register(app, models_app)
 
-
+SourceOption = Annotated[
+    list[Path] | None,
+    typer.Option("-s", "--source", help="Photo of the face; several of one person help."),
+]
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map", help="WHO=WHAT, as 1=a.jpg, 2=leave, 3=blur, largest=saved:Ann, ref:who.jpg=b.jpg."
+    ),
+]
+OthersOption = Annotated[
+    Action | None, typer.Option(help="What happens to everybody whom no --map names.")
+]
+ThresholdOption = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Least likeness to be taken for somebody.")
+]
+PersonOption = Annotated[
+    int | None, typer.Option(min=0, help="Only this person, counted from 0; --map counts from 1.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="processor.option=value; `python -m app processors` lists them."),
+]
 HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Encode on the GPU if that works.")]
 SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
 StartOption = Annotated[str | None, typer.Option(help="Begin here: seconds, or 1:02:03.5.")]
 EndOption = Annotated[str | None, typer.Option(help="End here; like --start.")]
 FpsOption = Annotated[float | None, typer.Option(help="Frames a second; all frames without it.")]
-
-_CONSENT_HELP = (
-    "say on what ground you may use these faces: --consent self (it is you), permission (everyone "
-    "shown agreed), fictional (nobody real is shown), or public-domain (free pictures, no one deceived)"
-)
 
 
 @app.command()
@@ -64,8 +86,8 @@ def serve(
     require_gpu: RequireGpuFlag = False,
 ) -> None:
     """Start the page and the API."""
-    with reported(as_json=False):
-        settings = settings_of(
+    with _reported(as_json=False):
+        settings = _settings(
             host=host,
             port=port,
             data_dir=data,
@@ -96,8 +118,8 @@ def engine(
     require_gpu: RequireGpuFlag = False,
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
-    with reported(as_json=False):
-        settings = settings_of(
+    with _reported(as_json=False):
+        settings = _settings(
             data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
         )
         bootstrap.run_engine_process(settings, parent_fd=parent_fd)
@@ -105,27 +127,20 @@ def engine(
 
 @app.command()
 def swap(
-    source: Annotated[
-        list[Path],
-        typer.Option("-s", "--source", help="Photo of the face; several of one person help."),
-    ],
     target: Annotated[Path, typer.Option("-t", "--target", help="Picture or video to change.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to make.")],
+    source: SourceOption = None,
     consent: Annotated[
         ConsentBasis | None, typer.Option(help="On what ground the faces may be used.")
     ] = None,
     processors: Annotated[
         str, typer.Option(help="Processor ids, comma-separated.")
     ] = "face_swapper",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="processor.option=value; `python -m app processors` lists them."
-        ),
-    ] = None,
-    person: Annotated[
-        int | None, typer.Option(min=0, help="Only this person, counted from 0, left to right.")
-    ] = None,
+    set_: SetOption = None,
+    map_: MapOption = None,
+    others: OthersOption = None,
+    threshold: ThresholdOption = None,
+    person: PersonOption = None,
     quality: Annotated[int, typer.Option(min=0, max=100, help="Quality of the output.")] = 80,
     preset: Annotated[Preset, typer.Option(help="Speed of the video encoder.")] = "veryfast",
     codec: Annotated[CodecChoice, typer.Option(help="Video codec of the output.")] = "auto",
@@ -139,16 +154,24 @@ def swap(
     as_json: JsonFlag = False,
 ) -> None:
     """Put a face on the people of a picture or video."""
-    with reported(as_json=as_json):
+    with _reported(as_json=as_json):
         if consent is None:
-            raise ConsentRequiredError(_CONSENT_HELP)
-        spec = RenderSpec(
-            sources=tuple(source),
+            raise ConsentRequiredError(CONSENT_HELP)
+        settings = _settings(device=device, models_dir=models_dir)
+        assignments = [*(map_ or []), *([] if person is None else [f"{person + 1}=source"])]
+        spec = checked_spec(
+            sources=tuple(source or ()),
             target=target,
             output=output,
             consent=consent,
             steps=parse_steps(processors, set_ or []),
-            face_map=FaceMap(person=person),
+            face_map=parse_face_map(
+                assignments,
+                others=others,
+                has_sources=bool(source),
+                threshold=threshold,
+                saved_id=lambda name: bootstrap.face_library(settings).named(name).id,
+            ),
             encoding=OutputChoices(
                 quality=quality,
                 preset=preset,
@@ -158,7 +181,7 @@ def swap(
             ),
             timing=parse_timing(start, end, fps),
         )
-        workbench = bootstrap.workbench(settings_of(device=device, models_dir=models_dir))
+        workbench = bootstrap.workbench(settings)
         with stop_when_asked() as should_stop, shown_progress(quiet=as_json) as on_progress:
             result = workbench.render(spec, on_progress=on_progress, should_stop=should_stop)
         show_result(result, as_json=as_json)
@@ -167,7 +190,7 @@ def swap(
 @app.command()
 def processors(as_json: JsonFlag = False) -> None:
     """Show what can be done to a face, and the options of each step."""
-    with reported(as_json=as_json):
+    with _reported(as_json=as_json):
         found = [(spec, spec.options.model_json_schema()) for spec in discover().values()]
         if as_json:
             print_json([{"id": s.id, "title": s.title, "options": schema} for s, schema in found])
@@ -187,8 +210,8 @@ def processors(as_json: JsonFlag = False) -> None:
 @app.command()
 def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) -> None:
     """Find the faces of a picture, or of a video's first frame."""
-    with reported(as_json=as_json):
-        found = bootstrap.workbench(settings_of(device=device)).find_faces(file)
+    with _reported(as_json=as_json):
+        found = bootstrap.workbench(_settings(device=device)).find_faces(file)
         if as_json:
             print_json({"file": str(file), **found.to_json()})
             return
@@ -202,10 +225,32 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
 
 
 @app.command()
+def people(
+    files: Annotated[list[Path], typer.Argument(help="Pictures and videos of the same people.")],
+    cards: Annotated[
+        Path | None, typer.Option(help="Folder for a small picture of each person.")
+    ] = None,
+    as_json: JsonFlag = False,
+    device: DeviceOption = None,
+) -> None:
+    """Find the people of a picture, a video, or several files: each person once, with a number."""
+    with _reported(as_json=as_json):
+        workbench = bootstrap.workbench(_settings(device=device))
+        with shown_share("looking for people", quiet=as_json) as on_progress:
+            found = workbench.find_people(*files, on_progress=on_progress)
+        if cards is not None:
+            workbench.write_cards(found, cards)
+        if as_json:
+            print_json({"files": [str(file) for file in files], **found.to_json()})
+        else:
+            print_people(", ".join(file.name for file in files), found)
+
+
+@app.command()
 def probe(file: Path, as_json: JsonFlag = False) -> None:
     """Say what a file is: kind, size, rate, frames, streams, colors, rotation."""
-    with reported(as_json=as_json):
-        facts = media_probe(file, bootstrap.limits(settings_of())).to_json()
+    with _reported(as_json=as_json):
+        facts = media_probe(file, bootstrap.limits(_settings())).to_json()
         if as_json:
             print_json({"file": str(file), **facts})
             return
@@ -215,8 +260,8 @@ def probe(file: Path, as_json: JsonFlag = False) -> None:
 @models_app.command("list")
 def list_models(as_json: JsonFlag = False) -> None:
     """Show every known model, its licence and whether it is installed."""
-    with reported(as_json=as_json):
-        statuses = bootstrap.inventory(settings_of()).statuses()
+    with _reported(as_json=as_json):
+        statuses = bootstrap.inventory(_settings()).statuses()
         if as_json:
             print_json([status.to_json() for status in statuses])
             return
@@ -242,8 +287,8 @@ def pull(
     as_json: JsonFlag = False,
 ) -> None:
     """Install models; does nothing, and needs no network, when they are there."""
-    with reported(as_json=as_json):
-        settings = settings_of()
+    with _reported(as_json=as_json):
+        settings = _settings()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
         require_accepted(bootstrap.manifest(settings), ids, accepted=accept_license)
         with shown_pull(quiet=as_json) as on_progress:
@@ -258,8 +303,8 @@ def verify(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare installed models with the manifest, byte for byte."""
-    with reported(as_json=as_json):
-        settings = settings_of()
+    with _reported(as_json=as_json):
+        settings = _settings()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
         verified = bootstrap.installer(settings).verify(ids)
         if as_json:
@@ -271,8 +316,8 @@ def verify(
 @app.command()
 def doctor(as_json: JsonFlag = False, models_dir: ModelsDirOption = None) -> None:
     """Check this machine: devices that really work, models, disk, versions; says what to do."""
-    with reported(as_json=as_json):
-        report = bootstrap.examine(settings_of(models_dir=models_dir))
+    with _reported(as_json=as_json):
+        report = bootstrap.examine(_settings(models_dir=models_dir))
         if as_json:
             print_json(report.to_json())
         else:
@@ -281,32 +326,6 @@ def doctor(as_json: JsonFlag = False, models_dir: ModelsDirOption = None) -> Non
                 typer.echo(f"{mark}  {finding.subject}: {finding.text}")
         if not report.is_fine:
             raise typer.Exit(5)
-
-
-def parse_steps(processors: str, assignments: list[str]) -> tuple[Step, ...]:
-    """Make steps of `--processors` and `--set`.
-
-    Args:
-        processors: Ids, comma-separated.
-        assignments: `processor.option=value` each; values stay text, the options' own class reads them.
-
-    Raises:
-        UsageError: An assignment is malformed, or names a processor that is not asked for.
-    """
-    options: dict[str, dict[str, Any]] = {
-        name.strip(): {} for name in processors.split(",") if name.strip()
-    }
-    if not options:
-        raise UsageError("--processors names no processor")
-    for assignment in assignments:
-        key, equals, value = assignment.partition("=")
-        processor, dot, option = key.partition(".")
-        if not (equals and dot and option):
-            raise UsageError(f"--set {assignment}: wanted processor.option=value")
-        if processor not in options:
-            raise UsageError(f"--set {assignment}: {processor} is not among --processors")
-        options[processor][option] = value
-    return tuple(Step(processor=name, options=values) for name, values in options.items())
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from app import bootstrap
-from app.cli_parts import DeviceOption, JsonFlag, ModelsDirOption, reported, settings_of
+from app.cli_parts import DeviceOption, JsonFlag, ModelsDirOption
+from app.command_frame import reported, settings_given
 from app.core.errors import UsageError
 from app.inference.manifest import Manifest
 from app.inference.spec import ModelId
@@ -41,7 +42,7 @@ def adopt(
 ) -> None:
     """Install models from files that you have, rewritten and proven as after a download."""
     with reported(as_json=as_json):
-        settings = settings_of(models_dir=models_dir)
+        settings = settings_given(models_dir=models_dir)
         known = bootstrap.manifest(settings)
         ids = known.resolve(names or ["optional"])
         installer = bootstrap.installer(settings)
@@ -61,7 +62,7 @@ def engines(
 ) -> None:
     """Build TensorRT's engines, minutes each, for `--device tensorrt`; until then CUDA is used."""
     with reported(as_json=as_json), stop_when_asked() as should_stop:
-        settings = settings_of(models_dir=models_dir, device="tensorrt")
+        settings = settings_given(models_dir=models_dir, device="tensorrt")
         bootstrap.check_device_works(settings)
         installed = [s.spec.id for s in bootstrap.inventory(settings).statuses() if s.is_installed]
         ids = bootstrap.manifest(settings).resolve(names) if names else installed
@@ -91,7 +92,7 @@ def benchmark(
 ) -> None:
     """Measure this machine: networks alone, whole videos, a preview, memory."""
     with reported(as_json=as_json):
-        settings = settings_of(device=device, models_dir=models_dir)
+        settings = settings_given(device=device, models_dir=models_dir)
         measured = bootstrap.benchmark(
             settings,
             models,
@@ -113,7 +114,7 @@ def build_engine(
 ) -> None:
     """Build one engine in this process; `models engines` starts this by itself."""
     with reported(as_json=False):
-        settings = settings_of(models_dir=models_dir, data_dir=data, device="tensorrt")
+        settings = settings_given(models_dir=models_dir, data_dir=data, device="tensorrt")
         bootstrap.build_engine(settings, model_id)
 
 

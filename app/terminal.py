@@ -1,7 +1,7 @@
 """What the command line shows: lines, tables, JSON and bars."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from app.core.types import Notice
 from app.inference.progress import PullProgress
+from app.pipeline.people import PeopleFound
 from app.pipeline.progress import Progress, RenderResult
 
 
@@ -39,10 +40,25 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     Console().print(table)
 
 
+def print_people(title: str, found: PeopleFound) -> None:
+    """A table of people: their number, when and how often they are seen, how large."""
+    table = Table(
+        "#", "seen", "share", "face width px", title=f"{title}: {len(found.people)} people"
+    )
+    for person in found.people:
+        smallest, largest = person.size_range_px
+        table.add_row(
+            str(person.number),
+            f"{person.first_s:.1f} to {person.last_s:.1f} s" if found.duration_s else "",
+            f"{person.share:.0%}",
+            f"{smallest:.0f} to {largest:.0f}",
+        )
+    Console().print(table)
+
+
 def show_result(result: RenderResult, *, as_json: bool) -> None:
     """What a job has made, and what is to be known of it."""
-    for notice in result.notices:
-        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
+    show_notices(result.notices)
     if as_json:
         print_json(
             {
@@ -50,15 +66,24 @@ def show_result(result: RenderResult, *, as_json: bool) -> None:
                 "frames": result.frames,
                 "frames_swapped": result.frames_swapped,
                 "faces_swapped": result.faces_swapped,
+                "people": [{"who": each.who, "frames": each.frames} for each in result.people],
                 "warnings": [_notice_json(notice) for notice in result.notices],
             }
         )
         return
     left = result.frames - result.frames_swapped
     without = f", {left} without a face to change" if left else ""
+    for each in result.people:
+        typer.echo(f"{each.who}: changed in {each.frames} of {result.frames} frames")
     typer.echo(
         f"swapped {result.frames_swapped} of {result.frames} frames{without}: {result.output}"
     )
+
+
+def show_notices(notices: Iterable[Notice]) -> None:
+    """What is to be known of something that was made all the same, on standard error."""
+    for notice in notices:
+        typer.echo(f"note [{notice.code}]: {notice.message}", err=True)
 
 
 def _notice_json(notice: Notice) -> dict[str, str]:
@@ -111,3 +136,12 @@ def shown_pull(*, quiet: bool) -> Iterator[Callable[[PullProgress], None]]:
             bar.update(tasks[label], completed=step.bytes_done, total=step.bytes_total)
 
         yield show
+
+
+@contextmanager
+def shown_share(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """A bar for work of which only the share done is known, on standard error."""
+    console = Console(stderr=True)
+    with Bars(console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

@@ -4,17 +4,20 @@
 of scripts, where whoever asked waits for the answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.types import Face
+from app.core.errors import UnwritableOutputError
+from app.core.types import Face, Identity, Notice
 from app.media.info import MediaInfo
-from app.media.preview import first_picture
+from app.media.preview import first_picture, jpeg_of
 from app.media.probe import probe
-from app.pipeline.plan import Tools
+from app.pipeline.people import OnShare, PeopleFound, find_people_of_all
 from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.source import source_identity
 from app.pipeline.spec import RenderSpec
+from app.pipeline.tools import Tools
 from app.runtime.executor import LocalExecutor
 
 
@@ -77,6 +80,20 @@ class Workbench:
         """
         return probe(path, self._tools.limits)
 
+    def make_face(
+        self, photos: Sequence[Path], *, face: int | None = None
+    ) -> tuple[Identity, tuple[Notice, ...]]:
+        """Make a face to put on, or to save, of photos of one person; the content gate sees them first.
+
+        Args:
+            photos: One or more.
+            face: Which face of each photo, from 1, left to right; `None` is the one that is clearly meant.
+
+        Raises:
+            AppError: A photo cannot be used.
+        """
+        return source_identity(tuple(photos), self._tools, label="face", face=face)
+
     def find_faces(self, path: Path) -> FacesFound:
         """Find the faces of a picture, or of a video's first frame.
 
@@ -85,3 +102,28 @@ class Workbench:
         """
         picture = first_picture(path, self._tools.limits)
         return FacesFound(size_wh=picture.size_wh, faces=self._tools.faces_of(picture))
+
+    def find_people(self, *paths: Path, on_progress: OnShare = lambda _: None) -> PeopleFound:
+        """Find the people of a still or a video, or of several files, each person once.
+
+        Raises:
+            MediaError: A file cannot be read.
+        """
+        return find_people_of_all(paths, self._tools, on_progress=on_progress)
+
+    def write_cards(self, found: PeopleFound, folder: Path) -> tuple[Path, ...]:
+        """Write a small picture of each person, `person_1.jpg` and so on.
+
+        Raises:
+            UnwritableOutputError: The folder is closed to us.
+        """
+        names = [folder / f"person_{person.number}.jpg" for person in found.people]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, person in zip(names, found.people, strict=True):
+                name.write_bytes(jpeg_of(person.thumbnail))
+        except OSError as error:
+            raise UnwritableOutputError(
+                f"the folder for the cards cannot be written: {error.strerror}; name another one"
+            ) from error
+        return tuple(names)

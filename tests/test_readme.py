@@ -85,7 +85,8 @@ def test_a_shown_command_works(command: str, folder: Path, models_dir: Path) -> 
     run = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "FACEDOCK_MODELS_DIR": str(models_dir), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": str(ROOT), "FACEDOCK_MODELS_DIR": str(models_dir), "PATH": "/usr/bin:/bin",
+             "FACEDOCK_DATA_DIR": str(folder / "saved")},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr

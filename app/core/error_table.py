@@ -160,8 +160,14 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
         "face.ambiguous": ErrorEntry(
             422,
             3,
-            "A source picture shows several faces. Crop it to the one you mean.",
-            "源图片中有多张人脸，请裁剪为只包含所需的一张。",
+            "A source picture shows several faces. Choose one, or crop the picture to it.",
+            "源图片中有多张人脸，请选择其中一张，或裁剪为只包含所需的一张。",
+        ),
+        "face.sources_disagree": ErrorEntry(
+            422,
+            3,
+            "The photos of the source face show different people. Give photos of one person only.",
+            "源人脸的照片显示的是不同的人，请只提供同一个人的照片。",
         ),
         "face.none_in_target": ErrorEntry(
             422,
@@ -172,8 +178,8 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
         "face.no_such_person": ErrorEntry(
             422,
             2,
-            "The target shows fewer people than the number you chose.",
-            "目标中没有所选编号的人物。",
+            "The target does not show the person you chose.",
+            "目标中没有所选的人物。",
         ),
         "face.degenerate_kps": ErrorEntry(
             422,
@@ -280,6 +286,12 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
             "No engine is running yet. Jobs are kept and start when one does.",
             "引擎尚未运行。任务会保留，引擎启动后自动执行。",
         ),
+        "engine.busy": ErrorEntry(
+            503,
+            1,
+            "The engine has too much to do at the moment. Try again in a while.",
+            "引擎正忙，请稍后再试。",
+        ),
         "job.worker_lost": ErrorEntry(
             500,
             1,
@@ -299,6 +311,14 @@ def entry_of(code: str) -> ErrorEntry:
 def entry_for(error: AppError) -> ErrorEntry:
     """The table's line for an error."""
     return entry_of(error.code)
+
+
+def error_of(code: str, message: str) -> AppError:
+    """The error of a code that another process has named; one of a newer release reads as an unexpected error."""
+    kinds = [AppError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return next((kind for kind in kinds if kind.code == code), AppError)(message)
 
 
 def without_paths(text: str) -> str:

@@ -96,7 +96,10 @@ class Face:
         landmarks: `(478, 3)` float32: 468 mesh points and 2 x 5 iris points; z at the scale of x, smaller is nearer.
         embedding: `(128,)` float32 of unit length, where somebody asked for it.
         track_id: The same for one person along a shot.
-        identity: The face to put on; `None` leaves this face alone.
+        identity: The face to put on; `None` puts none on.
+        is_blurred: To be made unrecognizable.
+        who: How results call the person, where somebody chose what happens to them.
+        is_changed: Its pixels are no longer those of the file.
     """
 
     bbox_xyxy: FloatArray
@@ -106,6 +109,9 @@ class Face:
     embedding: FloatArray | None = None
     track_id: TrackId | None = None
     identity: Identity | None = None
+    is_blurred: bool = False
+    who: str | None = None
+    is_changed: bool = False
 
     def __post_init__(self) -> None:
         check_shape("bbox_xyxy", self.bbox_xyxy, (4,))

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from app.core.geometry import FloatArray
 
 _FORBIDDEN = 1e6
+_MOST_ALIKE = 10.0
 
 
 def best_pairs(cost: FloatArray, max_cost: float) -> list[tuple[int, int]]:
@@ -15,8 +16,8 @@ def best_pairs(cost: FloatArray, max_cost: float) -> list[tuple[int, int]]:
     Written out here because SciPy is no run-time dependency; a picture has tens of faces at most.
 
     Args:
-        cost: `(n, m)`, not negative.
-        max_cost: Pairs that cost more are never made.
+        cost: `(n, m)`, not negative; infinite for pairs that must not be.
+        max_cost: Pairs that cost more are never made; finite.
 
     Returns:
         `(row, column)` pairs, rows ascending.
@@ -35,6 +36,25 @@ def best_pairs(cost: FloatArray, max_cost: float) -> list[tuple[int, int]]:
         for row, column in enumerate(columns[:n])
         if column < m and square[row, column] < _FORBIDDEN
     ]
+
+
+def likest_pairs(values: FloatArray, threshold: float) -> list[tuple[int, int]]:
+    """The pairing that is likest in all, each row and each column at most once.
+
+    Unlike `best_pairs` it leaves alone what fits nowhere: a second pair is not made at the price of a better one.
+
+    Args:
+        values: `(n, m)`, how alike; at most 10.
+        threshold: What less is alike than this stays alone.
+
+    Returns:
+        `(row, column)` pairs, rows ascending.
+    """
+    n, m = values.shape
+    alone = np.full((n, n), _MOST_ALIKE - threshold, np.float32)
+    cost = np.hstack([_MOST_ALIKE - values, alone])
+    pairs = best_pairs(np.asarray(cost, np.float32), float(np.max(cost, initial=0)))
+    return [(row, column) for row, column in pairs if column < m]
 
 
 def _assign(cost: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from app.core.picture import Picture, PixelBox
 from app.core.types import FaceBatch, Frame, RgbImage, Window
 from app.faces.align import AlignedFaces
 
-_VISIBLE = 0.5 / 255
+VISIBLE = 0.5 / 255
 """A mask below this changes no 8-bit pixel."""
 
 
@@ -76,7 +76,7 @@ def _check_rows(before: FaceBatch, after: FaceBatch) -> None:
 
 def _patch(batch: FaceBatch, row: int) -> _Patch | None:
     mask = batch.masks[row]
-    if float(mask.max()) < _VISIBLE:
+    if float(mask.max()) < VISIBLE:
         return None
     affine = batch.affine[row]
     scale = float(np.sqrt(abs(np.linalg.det(affine[:, :2]))))
@@ -142,7 +142,7 @@ def _shrunk(patch: _Patch, back: FloatArray) -> tuple[RgbImage, FloatArray, Floa
 
 
 def _visible_box(mask: FloatArray) -> PixelBox:
-    x, y, w, h = cv2.boundingRect((mask >= _VISIBLE).astype(np.uint8))
+    x, y, w, h = cv2.boundingRect((mask >= VISIBLE).astype(np.uint8))
     return PixelBox(x, y, x + w, y + h)
 
 

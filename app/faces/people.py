@@ -3,19 +3,20 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import cv2
 import numpy as np
 
-from app.core.errors import AmbiguousSourceError, NoFaceInSourceError
+from app.core.errors import AmbiguousSourceError, NoFaceInSourceError, SourcesDisagreeError
 from app.core.geometry import FloatArray
 from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
-from app.core.types import Face, Identity, IdentityId, Notice, SourceView
+from app.core.types import Face, Frame, Identity, IdentityId, Notice, SourceView
 from app.faces.detector import FaceDetector
-from app.faces.landmarks import FaceLandmarker, face_from_landmarks, face_size_px
+from app.faces.landmarks import FaceLandmarker, face_size_px
 from app.faces.recognizer import SAME_PERSON_COSINE, FaceRecognizer, normed
-from app.faces.tracks import Candidate
+from app.faces.tracker import FaceTracker
 
 _DOMINANT = 2.0
 """A face of at least twice the area of the next one is meant."""
@@ -52,66 +53,91 @@ class IdentityBuilder:
         self._landmarker = landmarker
         self._recognizer = recognizer
 
-    def build(self, photos: Iterable[Picture], label: str) -> tuple[Identity, tuple[Notice, ...]]:
+    def build(
+        self, photos: Iterable[Picture], label: str, *, face: int | None = None
+    ) -> tuple[Identity, tuple[Notice, ...]]:
         """Make one identity of one or more photos of one person.
 
         Args:
             photos: At least one; taken one after the other, and not kept.
-            label: What the identity is called.
+            label: What the identity is called, in errors and notices too.
+            face: Which face of each photo, from 1, left to right (ties top to bottom); `None` is the one that is
+                clearly meant.
 
         Returns:
             The identity, its best view first, and what a person should know of the photos.
 
         Raises:
-            NoFaceInSourceError: A photo shows no face.
+            NoFaceInSourceError: A photo shows no face, or fewer than `face` says.
             AmbiguousSourceError: A photo shows several faces, none of them clearly meant.
+            SourcesDisagreeError: The photos show different people, and no one of them most often.
         """
-        measured = [self._measured(number, photo) for number, photo in enumerate(photos, start=1)]
-        kept, dropped = _one_person(measured)
+        measured = [
+            self._measured(photo, f"photo {number} of the {label}", number=number, face=face)
+            for number, photo in enumerate(photos, start=1)
+        ]
+        kept, dropped = _one_person(measured, label)
         kept.sort(key=lambda photo: photo.usefulness, reverse=True)
-        views = tuple(photo.view for photo in kept)
-        mean = normed(np.mean([view.normed_embedding for view in views], axis=0))
-        identity = Identity(id=_id_of(views), label=label, views=views, normed_embedding=mean)
-        return identity, (*dropped, *(note for photo in kept for note in photo.notices))
+        shares = _shares(kept)
+        notices = [*dropped, *_told_shares(kept, shares, label)]
+        notices += [notice for photo in kept for notice in photo.notices]
+        return _identity(kept, shares, label), tuple(notices)
 
-    def _measured(self, number: int, picture: Picture) -> _Photo:
-        face, others = _meant(self._found(picture), number)
-        (embedding,) = self._recognizer.embed([(picture, face)])
-        notices = _warnings(number, face)
-        if others:
-            text = f"photo {number} shows {others + 1} faces; the largest one is used"
-            notices.insert(0, Notice("face.others_ignored", text))
+    def faces(self, picture: Picture) -> tuple[tuple[Face, ...], Face | None]:
+        """The faces of a photo, and the one of them that `build` takes.
+
+        Returns:
+            The faces, left to right, ties top to bottom; the one that is clearly meant, where one is.
+        """
+        found = self._found(picture)
+        return found, _dominant(found)
+
+    def _measured(self, picture: Picture, name: str, *, number: int, face: int | None) -> _Photo:
+        meant, notices = _meant(self._found(picture), name, face)
+        (embedding,) = self._recognizer.embed([(picture, meant)])
         return _Photo(
             number=number,
-            view=_view(picture, face, embedding),
-            usefulness=usefulness(picture, face),
-            notices=tuple(notices),
+            view=_view(picture, meant, embedding),
+            usefulness=usefulness(picture, meant),
+            notices=(*notices, *_warnings(name, meant)),
         )
 
-    def _found(self, picture: Picture) -> list[Face]:
-        """The faces that the mesh takes for faces too; a lapel must not make a portrait ambiguous."""
-        (detected,) = self._detector.detect([picture])
-        located = self._landmarker.locate_faces([(picture, face) for face in detected])
-        return [
-            face_from_landmarks(landmarks, face.det_score)
-            for face, landmarks, presence in zip(detected, *located, strict=True)
-            if Candidate(face, landmarks, float(presence)).may_begin_track
-        ]
+    def _found(self, picture: Picture) -> tuple[Face, ...]:
+        """The faces as every still's are found, so that a number means the same face everywhere."""
+        still = Frame(index=0, pts=0, time_base=Fraction(1), picture=picture, is_cut=True)
+        return FaceTracker(self._detector, self._landmarker).track((still,))[0].faces
 
 
-def _meant(faces: Sequence[Face], number: int) -> tuple[Face, int]:
-    """The face of a photo that is meant, and how many others there are."""
+def _meant(faces: Sequence[Face], name: str, number: int | None) -> tuple[Face, tuple[Notice, ...]]:
+    """The face of a photo that is meant, and what is to be known of the others."""
     if not faces:
         raise NoFaceInSourceError(
-            f"photo {number} of the source shows no face that can be found; "
+            f"{name} shows no face that can be found; "
             "use one that shows the face from the front, sharp and at least 80 pixels wide"
         )
-    by_area = sorted(faces, key=_area, reverse=True)
-    if len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1]):
+    if number is not None:
+        if number > len(faces):
+            raise NoFaceInSourceError(
+                f"{name} shows {len(faces)} faces, so there is no face {number}; "
+                "they are counted from 1, left to right"
+            )
+        return faces[number - 1], ()
+    meant = _dominant(faces)
+    if meant is None:
         raise AmbiguousSourceError(
-            f"photo {number} of the source shows {len(faces)} faces; crop it to the one that you mean"
+            f"{name} shows {len(faces)} faces; crop it to the one that you mean, or give its number"
         )
-    return by_area[0], len(by_area) - 1
+    if len(faces) == 1:
+        return meant, ()
+    text = f"{name} shows {len(faces)} faces; the largest one is used"
+    return meant, (Notice("face.others_ignored", text),)
+
+
+def _dominant(faces: Sequence[Face]) -> Face | None:
+    by_area = sorted(faces, key=_area, reverse=True)
+    if not by_area or (len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1])):
+        return None
+    return by_area[0]
 
 
 def _area(face: Face) -> float:
@@ -119,7 +145,7 @@ def _area(face: Face) -> float:
     return float(max(0.0, x1 - x0) * max(0.0, y1 - y0))
 
 
-def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
+def _one_person(photos: Sequence[_Photo], label: str) -> tuple[list[_Photo], list[Notice]]:
     """The photos that agree with what most of them agree on.
 
     The photo that most others agree with is the center (among equals the first), the mean of those is the consensus:
@@ -133,15 +159,41 @@ def _one_person(photos: Sequence[_Photo]) -> tuple[list[_Photo], list[Notice]]:
     belongs = embeddings @ consensus >= SAME_PERSON_COSINE
     belongs[center] = True
     kept = [photo for photo, is_same in zip(photos, belongs, strict=True) if is_same]
+    if 2 * len(kept) <= len(photos):
+        raise SourcesDisagreeError(
+            f"the {len(photos)} photos of the {label} show different people, at most {len(kept)} of them the same; "
+            "give photos of one person only"
+        )
     notices = [
         Notice(
             "face.another_person",
-            f"photo {photo.number} seems to show another person than the rest and is left out",
+            f"photo {photo.number} of the {label} seems to show another person than the rest and is left out",
         )
         for photo, is_same in zip(photos, belongs, strict=True)
         if not is_same
     ]
     return kept, notices
+
+
+def _shares(photos: Sequence[_Photo]) -> FloatArray:
+    """How much each photo counts: by its usefulness; together 1."""
+    useful = np.array([max(photo.usefulness, 1e-6) for photo in photos])
+    return np.asarray(useful / useful.sum(), np.float32)
+
+
+def _told_shares(photos: Sequence[_Photo], shares: FloatArray, label: str) -> list[Notice]:
+    if len(photos) == 1:
+        return []
+    by_number = sorted(zip(photos, shares, strict=True), key=lambda pair: pair[0].number)
+    told = ", ".join(f"photo {photo.number}: {share:.0%}" for photo, share in by_number)
+    return [Notice("face.photo_shares", f"what each photo adds to the {label}: {told}")]
+
+
+def _identity(photos: Sequence[_Photo], shares: FloatArray, label: str) -> Identity:
+    views = tuple(photo.view for photo in photos)
+    embeddings = np.stack([view.normed_embedding for view in views])
+    mean = normed(np.asarray(shares @ embeddings, np.float32))
+    return Identity(id=_id_of(views), label=label, views=views, normed_embedding=mean)
 
 
 def usefulness(picture: Picture, face: Face) -> float:
@@ -172,13 +224,13 @@ def _sharpness(picture: Picture, face: Face) -> float:
     return float(min(1.0, cv2.Laplacian(gray, cv2.CV_32F).std() / 12))
 
 
-def _warnings(number: int, face: Face) -> list[Notice]:
+def _warnings(name: str, face: Face) -> list[Notice]:
     notices = []
     if yaw_deg(_landmarks(face)) > _TURNED_DEG:
-        text = f"the face in photo {number} is turned far to a side; a frontal photo looks better"
+        text = f"the face in {name} is turned far to a side; a frontal photo looks better"
         notices.append(Notice("face.source_turned", text))
     if (size := face_size_px(_landmarks(face))) < _SMALL_PX:
-        text = f"the face in photo {number} is only {size:.0f} pixels wide; a larger one is sharper"
+        text = f"the face in {name} is only {size:.0f} pixels wide; a larger one is sharper"
         notices.append(Notice("face.source_small", text))
     return notices
 

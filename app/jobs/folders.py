@@ -37,9 +37,24 @@ class DataFolders:
         return self.root / "results"
 
     @property
+    def faces(self) -> Path:
+        """One folder a saved face."""
+        return self.root / "faces"
+
+    @property
     def scratch(self) -> Path:
         """One folder a running job; nothing in it outlives the attempt."""
         return self.root / "scratch"
+
+    @property
+    def previews(self) -> Path:
+        """Frames that somebody wants to see, for the moment until they are sent."""
+        return self.root / "previews"
+
+    @property
+    def engine_socket(self) -> Path:
+        """Where an engine takes short calls."""
+        return self.root / "engine.sock"
 
     def create(self) -> None:
         """Make what is missing.
@@ -47,7 +62,7 @@ class DataFolders:
         Raises:
             OSError: The volume is closed to us.
         """
-        for folder in (self.media, self.results, self.scratch):
+        for folder in (self.media, self.results, self.scratch, self.previews):
             folder.mkdir(parents=True, exist_ok=True)
 
 

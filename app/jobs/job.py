@@ -2,12 +2,20 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NewType
+from typing import NewType, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.pipeline.progress import Progress, RenderResult
-from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec, Step, Timing
+from app.pipeline.spec import (
+    ConsentBasis,
+    FaceMap,
+    OutputChoices,
+    RenderSpec,
+    Step,
+    Timing,
+    demand_sources,
+)
 
 JobId = NewType("JobId", str)
 MediaId = NewType("MediaId", str)
@@ -36,27 +44,32 @@ class JobRequest(BaseModel):
     """What a person asks for, in terms of uploaded media; the same at every door.
 
     Attributes:
-        sources: Pictures of the face to put on.
+        sources: Pictures of the face that everybody gets of whom `face_map` says nothing else.
         target: The picture or video to change.
         consent: On what ground the faces may be used; a job without it is refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sources: tuple[MediaId, ...] = Field(min_length=1, max_length=64)
+    sources: tuple[MediaId, ...] = Field(default=(), max_length=64)
     target: MediaId
     consent: ConsentBasis | None = None
     steps: tuple[Step, ...] = Field(
         default=(Step(processor="face_swapper"),), min_length=1, max_length=32
     )
-    face_map: FaceMap = Field(default_factory=FaceMap)
+    face_map: FaceMap[MediaId] = Field(default_factory=FaceMap[MediaId])
     encoding: OutputChoices = Field(default_factory=OutputChoices)
     timing: Timing = Field(default_factory=Timing)
+
+    @model_validator(mode="after")
+    def _has_its_sources(self) -> Self:
+        demand_sources(self.sources, self.face_map)
+        return self
 
     @property
     def inputs(self) -> tuple[MediaId, ...]:
         """Every upload that the job needs, each once."""
-        return tuple(dict.fromkeys((*self.sources, self.target)))
+        return tuple(dict.fromkeys((*self.sources, *self.face_map.photos, self.target)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

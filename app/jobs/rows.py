@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.core.types import Notice
 from app.jobs.job import Job, JobFailure, JobId, JobRequest, JobState
-from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.progress import PersonCount, Progress, RenderResult
 from app.pipeline.spec import RenderSpec
 
 
@@ -29,7 +29,7 @@ def job_of(row: sqlite3.Row) -> Job:
         queue_position=row["queue_position"] if state is JobState.QUEUED else None,
         is_cancel_requested=bool(row["cancel"]) and not state.is_final,
         progress=Progress(**json.loads(row["progress"])) if row["progress"] else None,
-        result=_result_of(row["result"], spec.output) if row["result"] else None,
+        result=result_of(row["result"], spec.output) if row["result"] else None,
         failure=JobFailure(**json.loads(row["failure"])) if row["failure"] else None,
         revision=row["revision"],
     )
@@ -52,7 +52,9 @@ def result_json(result: RenderResult) -> str:
     return json.dumps(values)
 
 
-def _result_of(text: str, output: Path) -> RenderResult:
+def result_of(text: str, output: Path) -> RenderResult:
+    """Reads `result_json` of this release or an earlier one."""
     values = json.loads(text)
     notices = tuple(Notice(**notice) for notice in values.pop("notices"))
-    return RenderResult(output=output, notices=notices, **values)
+    people = tuple(PersonCount(**person) for person in values.pop("people", ()))
+    return RenderResult(output=output, notices=notices, people=people, **values)

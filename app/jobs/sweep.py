@@ -13,7 +13,7 @@ ORPHAN_AGE_S = 3600.0
 def sweep_orphans(
     database: Database, folders: DataFolders, *, min_age_s: float = ORPHAN_AGE_S
 ) -> int:
-    """Remove uploads, results and scratch that belong to nothing.
+    """Remove uploads, results, scratch and half saved faces that belong to nothing.
 
     Args:
         database: Knows what belongs to something.
@@ -36,6 +36,9 @@ def sweep_orphans(
         for folder in parent.iterdir()
         if folder.name not in known and _age_s(folder) > min_age_s
     ]
+    if folders.faces.is_dir():
+        # A face that is being saved or deleted has a name with a dot before it.
+        orphans += [f for f in folders.faces.glob(".*") if _age_s(f) > min_age_s]
     for folder in orphans:
         remove_tree(folder)
     return len(orphans)

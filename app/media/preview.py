@@ -7,6 +7,7 @@ from PIL import Image
 
 from app.core.errors import NoVideoError
 from app.core.picture import Picture
+from app.core.types import RgbImage
 from app.media.decode import VideoReader
 from app.media.limits import MediaLimits
 from app.media.probe import probe
@@ -36,7 +37,11 @@ def thumbnail_jpeg(path: Path, side_px: int, limits: MediaLimits) -> bytes:
     Raises:
         MediaError: The file cannot be decoded.
     """
-    rgb, _ = first_picture(path, limits).thumbnail(side_px)
+    return jpeg_of(first_picture(path, limits).thumbnail(side_px)[0])
+
+
+def jpeg_of(rgb: RgbImage) -> bytes:
+    """A small `(h, w, 3)` uint8 RGB picture as JPEG bytes."""
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, format="JPEG", quality=_JPEG_QUALITY)
     return buffer.getvalue()

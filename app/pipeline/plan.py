@@ -4,30 +4,24 @@ Every plan ends in a labelled output; nothing here, and no field of the spec, ca
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import Literal
 
-from app.core.errors import MediaError
-from app.core.picture import Picture
-from app.core.types import Face, Frame, Identity, Notice, Window
-from app.faces.assign import Assigner
-from app.faces.detector import STILL_SIDES_PX, FaceDetector
-from app.faces.landmarks import FaceLandmarker
-from app.faces.people import IdentityBuilder
-from app.faces.recognizer import FaceRecognizer
-from app.faces.tracker import FaceTracker
-from app.faces.turning import TurningDetector
-from app.inference.spec import ModelZoo
+from app.core.types import Notice, Window
+from app.faces.hiding import FaceHider
+from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
-from app.media.still import read_still
+from app.media.probe import probe
+from app.pipeline.casting import Casting, people_in, prepare_casting
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
+from app.pipeline.people import PeopleFound, find_people
+from app.pipeline.source import role_told
 from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import (
     Stage,
     assigned,
+    hidden,
     into_windows,
     processed,
     tracked,
@@ -35,48 +29,9 @@ from app.pipeline.stages import (
     watched_where_changed,
 )
 from app.pipeline.target import Sink, Target, open_wanted_target
+from app.pipeline.tools import Tools
 from app.processors.base import ProcessorSpec, checked_options
-from app.safety.gate import LOOK_SIDE_PX, ContentGate, GateWatch
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tools:
-    """What every plan of this process shares: the networks, the processors, the limits."""
-
-    zoo: ModelZoo
-    processors: Mapping[str, ProcessorSpec]
-    limits: MediaLimits
-    detector: FaceDetector
-    still_detector: FaceDetector
-    landmarker: FaceLandmarker
-    recognizer: FaceRecognizer
-    gate: ContentGate
-
-    @classmethod
-    def over(
-        cls, zoo: ModelZoo, processors: Mapping[str, ProcessorSpec], limits: MediaLimits
-    ) -> "Tools":
-        """Put the tools over one set of models."""
-        return cls(
-            zoo=zoo,
-            processors=processors,
-            limits=limits,
-            detector=FaceDetector(zoo),
-            still_detector=TurningDetector(zoo, sides_px=STILL_SIDES_PX),
-            landmarker=FaceLandmarker(zoo),
-            recognizer=FaceRecognizer(zoo),
-            gate=ContentGate(zoo),
-        )
-
-    def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
-        """A tracker for one file; a still is looked at more closely, since it is only one."""
-        detector = self.still_detector if kind == "still" else self.detector
-        return FaceTracker(detector, self.landmarker, self.recognizer)
-
-    def faces_of(self, picture: Picture) -> tuple[Face, ...]:
-        """The faces of one picture, left to right, ties top to bottom."""
-        still = Frame(index=0, pts=0, time_base=Fraction(1), picture=picture, is_cut=True)
-        return self.tracker("still").track((still,))[0].faces
+from app.safety.gate import GateWatch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +43,7 @@ class Plan:
         stages: In order; each takes the windows of the one before.
         sink: Takes the last stage's windows.
         notices: What is known so far; complete once all frames have passed.
+        people: How results call the people whom the face map changes.
         frames_total: As far as the file tells.
     """
 
@@ -95,14 +51,31 @@ class Plan:
     stages: tuple[Stage, ...]
     sink: Sink
     notices: Callable[[], tuple[Notice, ...]]
+    people: tuple[str, ...]
     frames_total: int | None
 
 
+OpenTarget = Callable[[RenderSpec, MediaLimits], AbstractContextManager[Target]]
+FindPeople = Callable[[Path, Tools], PeopleFound]
+
+
 @contextmanager
-def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
+def open_plan(
+    spec: RenderSpec,
+    tools: Tools,
+    *,
+    opens_target: OpenTarget = open_wanted_target,
+    finds_people: FindPeople = find_people,
+) -> Iterator[Plan]:
     """Check the request, prepare the source face and open target and output.
 
     Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
+
+    Args:
+        spec: What a person asked for.
+        tools: The networks, the processors, the limits.
+        opens_target: What of the spec's target is worked on; all that the spec wants unless somebody says otherwise.
+        finds_people: Looks who is on the target, where the spec names people by their numbers.
 
     Raises:
         AppError: Whatever is wrong with the request, the files or the faces.
@@ -111,25 +84,27 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
     refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
     label = new_label()
     with (
-        _opened(spec, tools.limits) as target,
+        _opened(spec, tools.limits, opens_target) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
-        identity, notices = source_identity(spec.sources, tools)
+        casting = prepare_casting(spec, tools)
+        who = _who_gets_what(casting, spec, tools, info=target.info, finds_people=finds_people)
         with target.sink(hidden, spec, label) as sink:
             yield Plan(
                 windows=lambda: into_windows(target.frames()),
-                stages=_stages(spec, steps, tools, identity=identity, target=target),
+                stages=_stages(spec, steps, tools, who=who, target=target),
                 sink=sink,
-                notices=lambda: (*notices, *target.notices, *sink.notices),
+                notices=lambda: (*casting.notices, *target.notices, *sink.notices),
+                people=casting.changed,
                 frames_total=target.info.frames_estimate,
             )
 
 
 @contextmanager
-def _opened(spec: RenderSpec, limits: MediaLimits) -> Iterator[Target]:
+def _opened(spec: RenderSpec, limits: MediaLimits, opens: OpenTarget) -> Iterator[Target]:
     with ExitStack() as stack:
         with role_told("the target"):
-            target = stack.enter_context(open_wanted_target(spec, limits))
+            target = stack.enter_context(opens(spec, limits))
         yield target
 
 
@@ -147,44 +122,8 @@ def checked_steps(
     return tuple(sorted(steps, key=lambda step: processors[step.processor].order))
 
 
-def source_identity(photos: tuple[Path, ...], tools: Tools) -> tuple[Identity, tuple[Notice, ...]]:
-    """Read the photos of the face to put on, let the gate look at them, and make an identity.
-
-    Raises:
-        MediaError: A photo cannot be read.
-        IntimateContentError: The gate refuses a photo.
-        FaceError: A photo shows no face, or several.
-    """
-    builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
-    return builder.build(_gated_photos(photos, tools), label="source")
-
-
-def _gated_photos(photos: tuple[Path, ...], tools: Tools) -> Iterator[Picture]:
-    """One photo after the other: large ones need not lie in memory together."""
-    watch = GateWatch(tools.gate, "source")
-    for number, photo in enumerate(photos, start=1):
-        with role_told(f"photo {number} of the source"):
-            picture = read_still(photo, tools.limits).picture
-        watch.add(picture.thumbnail(LOOK_SIDE_PX)[0])
-        yield picture
-    watch.finish()
-
-
-@contextmanager
-def role_told(role: str) -> Iterator[None]:
-    """Say which of a job's files an error is about; a path would say too much.
-
-    Raises:
-        MediaError: The same, with the file's role before its message.
-    """
-    try:
-        yield
-    except MediaError as error:
-        raise type(error)(f"{role}: {error.message}") from error
-
-
 def _stages(
-    spec: RenderSpec, steps: tuple[Step, ...], tools: Tools, *, identity: Identity, target: Target
+    spec: RenderSpec, steps: tuple[Step, ...], tools: Tools, *, who: Stage, target: Target
 ) -> tuple[Stage, ...]:
     before = watched(GateWatch(tools.gate, "target"))
     after = watched_where_changed(GateWatch(tools.gate, "result"))
@@ -193,16 +132,40 @@ def _stages(
         known = tools.processors[step.processor]
         options = checked_options(tools.processors, step.processor, step.options)
         work.append(processed(known.build(options, tools.zoo), known.crop))
-    assigner = Assigner(spec.face_map.person, identity)
     return (
         chained(
             before,
             tracked(tools.tracker(target.info.kind)),
-            assigned(assigner),
+            who,
             target.demand_faces,
         ),
-        chained(*work, after),
+        chained(*work, hidden(FaceHider()), after),
     )
+
+
+def _who_gets_what(
+    casting: Casting,
+    spec: RenderSpec,
+    tools: Tools,
+    *,
+    info: MediaInfo,
+    finds_people: FindPeople,
+) -> Stage:
+    """The people of a still are those whom its one frame shows; a video is looked through where that is needed."""
+    if info.kind == "still" and spec.face_map.choices:
+        return _assigned_in_still(casting)
+    if not casting.needs_people:
+        return assigned(casting.by_likeness())
+    people = finds_people(spec.target, tools).people
+    # Of a part the clock starts with the part, and people were seen by the whole file's.
+    whole = probe(spec.target, tools.limits)
+    clock_s = float(info.clock_offset_s - whole.clock_offset_s)
+    return assigned(casting.among(people, clock_s=clock_s))
+
+
+def _assigned_in_still(casting: Casting) -> Stage:
+    """Say who gets which face, once it is seen who is there."""
+    return lambda windows: (casting.among(people_in(w[0])).assign(w) for w in windows)
 
 
 def chained(*stages: Stage) -> Stage:

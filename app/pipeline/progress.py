@@ -29,11 +29,29 @@ class Progress:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PersonCount:
+    """How often a person of whom the face map says something was changed.
+
+    Attributes:
+        who: As in the face map: "person 2", "reference 1", "largest".
+        frames: In so many frames the person's face was swapped or blurred.
+    """
+
+    who: str
+    frames: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RenderResult:
-    """What a finished job has made; every frame is in the output, swapped or not."""
+    """What a finished job has made; every frame is in the output, swapped or not.
+
+    Attributes:
+        people: One for each person whom the face map changes, in its order; nobody where it names nobody.
+    """
 
     output: Path
     frames: int
     frames_swapped: int
     faces_swapped: int
     notices: tuple[Notice, ...] = ()
+    people: tuple[PersonCount, ...] = ()

@@ -1,11 +1,13 @@
 """The stages of a plan: generators over windows of frames, strangers to files, threads and jobs."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from app.core.types import CropSpec, Frame, Window
-from app.faces.align import align
+from app.core.types import CropSpec, FaceBatch, Frame, Window
+from app.faces.align import AlignedFaces, align
 from app.faces.assign import Assigner
-from app.faces.paste import paste
+from app.faces.hiding import FaceHider
+from app.faces.paste import VISIBLE, paste
 from app.faces.tracker import FaceTracker
 from app.processors.base import FaceProcessor
 from app.safety.gate import GateWatch
@@ -81,7 +83,35 @@ def processed(processor: FaceProcessor, crop: CropSpec) -> Stage:
 
     def work(window: Window) -> Window:
         aligned = align(window, crop)
-        return paste(window, aligned, [processor.process(part.batch) for part in aligned])
+        done = [processor.process(part.batch) for part in aligned]
+        return _marked(paste(window, aligned, done), aligned, done)
 
     # Unlike a generator, `map` does not hold on to a window whose changed copy waits for the next stage.
     return lambda windows: map(work, windows)
+
+
+def hidden(hider: FaceHider) -> Stage:
+    """Make unrecognizable who is to be blurred; after all processors, so that none shows what was hidden."""
+    return lambda windows: map(hider.hide, windows)
+
+
+def _marked(window: Window, aligned: Sequence[AlignedFaces], done: Sequence[FaceBatch]) -> Window:
+    """Say of each face whether a processor has changed it: a mask that is empty puts nothing back."""
+    changed = {
+        (slot.frame, slot.face)
+        for part, batch in zip(aligned, done, strict=True)
+        for slot, mask in zip(part.slots, batch.masks, strict=True)
+        if float(mask.max()) >= VISIBLE
+    }
+    return tuple(
+        replace(
+            frame,
+            faces=tuple(
+                replace(face, is_changed=face.is_changed or (at, index) in changed)
+                for index, face in enumerate(frame.faces)
+            ),
+        )
+        if any((at, index) in changed for index in range(len(frame.faces)))
+        else frame
+        for at, frame in enumerate(window)
+    )

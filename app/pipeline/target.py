@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from app.core.errors import NoFaceInTargetError
+from app.core.errors import NoFaceInTargetError, NoSuchPersonError
 from app.core.picture import Picture
 from app.core.types import Frame, Notice, Window
 from app.labelling.metadata import Label, still_xmp, video_metadata
@@ -18,6 +19,7 @@ from app.media.encode import VideoWriter
 from app.media.encoder_choice import chosen_codec
 from app.media.encoders import VideoEncoding, container_of
 from app.media.info import MediaInfo
+from app.media.like_input import quality_like_input
 from app.media.limits import MediaLimits
 from app.media.probe import probe
 from app.media.resample import at_rate, exact_rate, info_at_rate
@@ -91,7 +93,7 @@ def open_target(
         return
     end_s = None if timing.end_s is None else _exact_s(timing.end_s)
     span = TimeSpan(start_s=_exact_s(timing.start_s), end_s=end_s)
-    with VideoReader(path, limits, span=span) as reader:
+    with VideoReader(path, limits, span=span, probed=info) as reader:
         rate = None if timing.fps is None else exact_rate(timing.fps)
         yield VideoTarget(path, reader, rate=rate, makes_sdr=makes_sdr)
 
@@ -123,13 +125,20 @@ class StillTarget:
         """Pass the frame on, unless nobody in it gets a face.
 
         Raises:
-            NoFaceInTargetError: There is no face to change.
+            NoFaceInTargetError: There is no face.
+            NoSuchPersonError: There are faces, and all of them are to be left as they are.
         """
         for window in windows:
-            if not any(face.identity for frame in window for face in frame.faces):
+            faces = [face for frame in window for face in frame.faces]
+            if not faces:
                 raise NoFaceInTargetError(
                     "no face was found in the picture to change; "
                     "try one where the face is larger, sharper or less turned"
+                )
+            if not any(face.identity or face.is_blurred for face in faces):
+                raise NoSuchPersonError(
+                    f"the picture shows {len(faces)} people, and none of them is to be changed: nobody is enough like "
+                    "a reference photo, or all are to be left alone"
                 )
             yield window
 
@@ -212,6 +221,9 @@ class VideoTarget:
             preset=spec.encoding.preset,
             uses_hardware=spec.encoding.encoder == "hardware",
         )
+        if spec.encoding.codec == "like-input" and encoding.codec == self._reader.info.codec:
+            quality = quality_like_input(self._path, self._reader.info, encoding)
+            encoding = replace(encoding, quality=quality)
         with VideoWriter(
             path,
             source=self._path if self.info.plays is None else None,

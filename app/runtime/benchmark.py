@@ -22,8 +22,8 @@ from app.media.encode import VideoWriter
 from app.media.encoders import VideoEncoding
 from app.media.info import MediaInfo
 from app.media.sniff import MediaKind
-from app.pipeline.plan import Tools
 from app.pipeline.spec import RenderSpec
+from app.pipeline.tools import Tools
 from app.runtime.executor import LocalExecutor
 
 FACE_HEIGHT = 0.35

@@ -1,14 +1,15 @@
 """Runs plans in this process: decode, analysis, processing and encoding each in a thread of their own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from app.core.errors import Cancelled
 from app.core.types import Notice, Window
-from app.pipeline.plan import Tools, open_plan
-from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.plan import open_plan
+from app.pipeline.progress import PersonCount, Progress, RenderResult
 from app.pipeline.spec import RenderSpec
+from app.pipeline.tools import Tools
 from app.runtime.runner import run_threaded
 
 
@@ -45,6 +46,7 @@ class LocalExecutor:
             open_plan(spec, self._tools) as plan,
             closing(run_threaded(plan.windows(), plan.stages)) as finished,
         ):
+            tally.expect(plan.people)
             for window in finished:
                 if should_stop():
                     raise Cancelled("stopped on request")
@@ -60,14 +62,22 @@ class _Tally:
 
     def __init__(self) -> None:
         self._started_s = time.monotonic()
+        self._people: dict[str, int] = {}
         self._frames = 0
         self._frames_swapped = 0
         self._faces_swapped = 0
+
+    def expect(self, people: Sequence[str]) -> None:
+        self._people = dict.fromkeys(people, 0)
 
     def add(self, window: Window) -> None:
         self._frames += len(window)
         self._frames_swapped += sum(frame.faces_swapped > 0 for frame in window)
         self._faces_swapped += sum(frame.faces_swapped for frame in window)
+        for frame in window:
+            changed = {face.who for face in frame.faces if face.is_changed}
+            for who in self._people.keys() & changed:
+                self._people[who] += 1
 
     def progress(self, frames_total: int | None) -> Progress:
         elapsed_s = time.monotonic() - self._started_s
@@ -88,4 +98,5 @@ class _Tally:
             frames_swapped=self._frames_swapped,
             faces_swapped=self._faces_swapped,
             notices=notices,
+            people=tuple(PersonCount(who=who, frames=n) for who, n in self._people.items()),
         )

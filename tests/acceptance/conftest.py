@@ -1,9 +1,13 @@
 """The shared media; every test here is skipped where they are not."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,3 +51,30 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stubs")
     subprocess.run([sys.executable, maker, folder, "4"], check=True, capture_output=True)
     return folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One line of the manifest."""
+
+    path: Path
+    group: str
+    expect: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def cases(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    """All cases by name; `FACEDOCK_CASES_DIR` keeps them for the next run."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg, which makes the cases, is not installed")
+    kept = os.environ.get("FACEDOCK_CASES_DIR")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("cases")
+    if not (folder / "manifest.json").is_file():
+        command = [sys.executable, str(assets / "make_cases.py"), str(folder)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    lines = json.loads((folder / "manifest.json").read_text())
+    return {
+        line["file"]: Case(path=folder / line["file"], group=line["group"], expect=line["expect"])
+        for line in lines
+        if line["made"]
+    }

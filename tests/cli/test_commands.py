@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from app.cli import parse_steps
+from app.command_values import parse_steps
 from app.core.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +85,21 @@ def test_a_malformed_option_is_wrong_usage(processors: str, assignment: str) -> 
 
 
 @pytest.mark.weights
+def test_people_are_told_with_numbers_and_cards(
+    run: Run, six_people_path: Path, tmp_path: Path
+) -> None:
+    done = run("people", six_people_path, "--json", "--cards", tmp_path / "cards")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["files"] == [str(six_people_path)]
+    assert [person["number"] for person in told["people"]] == [1, 2, 3, 4, 5, 6]
+    cards = sorted((tmp_path / "cards").iterdir())
+    assert [card.name for card in cards] == [f"person_{n}.jpg" for n in range(1, 7)]
+    with Image.open(cards[0]) as card:
+        assert card.size[0] == card.size[1] <= 256
+
+
+@pytest.mark.weights
 def test_faces_are_told_left_to_right(run: Run, six_people_path: Path) -> None:
     done = run("faces", six_people_path, "--json")
     told = json.loads(done.stdout)
@@ -111,6 +126,7 @@ def test_a_swap_ends_with_one_line_of_json(run: Run, portrait: Path, tmp_path: P
         "frames": 1,
         "frames_swapped": 1,
         "faces_swapped": 1,
+        "people": [],
         "warnings": [],
     }
 
@@ -124,6 +140,43 @@ def test_a_person_beyond_the_last_one_is_wrong_usage(
     assert done.returncode == 2
     assert json.loads(done.stdout.splitlines()[-1])["error"]["code"] == "face.no_such_person"
     assert not (tmp_path / "o.png").exists()
+
+
+@pytest.mark.weights
+def test_a_saved_face_is_put_on_the_chosen_person_and_deleted(
+    run: Run, portrait: Path, six_people_path: Path, tmp_path: Path
+) -> None:
+    data = {"FACEDOCK_DATA_DIR": str(tmp_path / "data")}
+    added = run(
+        "face-library", "add", "Ann", portrait, "--consent", "public-domain", "--json", **data
+    )
+    assert added.returncode == 0, added.stderr
+    (listed,) = json.loads(run("face-library", "list", "--json", **data).stdout)
+    assert (listed["name"], listed["photos"]) == ("Ann", 1)
+
+    arguments = ["-t", six_people_path, "-o", tmp_path / "o.png", "--consent", "self", "--json"]
+    done = run("swap", *arguments, "--map", "2=saved:ann", "--map", "largest=blur", **data)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["people"] == [{"who": "person 2", "frames": 1}, {"who": "largest", "frames": 1}]
+    assert told["faces_swapped"] == 2
+
+    assert run("face-library", "delete", "Ann", **data).returncode == 0
+    assert not any(path.is_file() for path in (tmp_path / "data" / "faces").rglob("*"))
+    gone = run("swap", *arguments, "--map", "2=saved:ann", **data)
+    assert json.loads(gone.stdout.splitlines()[-1])["error"]["code"] == "request.not_found"
+
+
+def test_a_face_is_saved_only_with_consent(run: Run, portrait: Path) -> None:
+    done = run("face-library", "add", "Ann", portrait, "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["error"]["code"] == "consent.required"
+
+
+def test_a_swap_without_any_face_is_wrong_usage(run: Run, portrait: Path, tmp_path: Path) -> None:
+    arguments = ["-t", portrait, "-o", tmp_path / "o.png", "--consent", "self", "--json"]
+    done = run("swap", *arguments)
+    assert done.returncode == 2
+    assert "--map" in done.stderr
 
 
 def test_a_probe_tells_what_a_file_is(run: Run, portrait: Path) -> None:

@@ -1,8 +1,10 @@
+import re
+
 import cv2
 import numpy as np
 import pytest
 
-from app.core.errors import AmbiguousSourceError, NoFaceInSourceError
+from app.core.errors import AmbiguousSourceError, NoFaceInSourceError, SourcesDisagreeError
 from app.core.picture import Picture
 from app.core.types import Identity, RgbImage
 from app.faces.detector import STILL_SIDES_PX, FaceDetector
@@ -22,7 +24,7 @@ def builder(zoo: ModelZoo) -> IdentityBuilder:
 def built(builder: IdentityBuilder, *images: RgbImage) -> tuple[Identity, list[str]]:
     photos = [Picture.from_rgb(np.ascontiguousarray(image)) for image in images]
     identity, notices = builder.build(photos, label="somebody")
-    return identity, [notice.code for notice in notices]
+    return identity, [each.code for each in notices if each.code != "face.photo_shares"]
 
 
 def side_by_side(left: RgbImage, right: RgbImage) -> RgbImage:
@@ -88,6 +90,59 @@ def test_a_photo_of_somebody_else_is_left_out(
     assert codes == ["face.another_person"]
     assert len(identity.views) == 2
     assert identity.normed_embedding @ alone.normed_embedding > 0.8
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("mirrored", [False, True], ids=["one against one", "two against two"])
+def test_photos_of_which_no_person_is_the_most_are_refused(
+    builder: IdentityBuilder, astronaut: RgbImage, grace_hopper: RgbImage, mirrored: bool
+) -> None:
+    images = [astronaut, grace_hopper]
+    images += [astronaut[:, ::-1], grace_hopper[:, ::-1]] if mirrored else []
+    with pytest.raises(SourcesDisagreeError, match=f"the {len(images)} photos of the somebody"):
+        built(builder, *images)
+
+
+@pytest.mark.weights
+def test_the_photo_that_is_left_out_is_named_and_what_the_others_add(
+    builder: IdentityBuilder, astronaut: RgbImage, grace_hopper: RgbImage
+) -> None:
+    blurred = np.asarray(cv2.GaussianBlur(astronaut, (0, 0), 3), np.uint8)
+    photos = [Picture.from_rgb(image) for image in (blurred, grace_hopper, astronaut)]
+    _, notices = builder.build(photos, label="face for person 1")
+    told = {notice.code: notice.message for notice in notices}
+    assert "photo 2 of the face for person 1" in told["face.another_person"]
+    shares = dict(re.findall(r"photo (\d): (\d+)%", told["face.photo_shares"]))
+    assert list(shares) == ["1", "3"]
+    assert int(shares["3"]) > int(shares["1"]) > 0
+    assert int(shares["3"]) + int(shares["1"]) == pytest.approx(100, abs=1)
+
+
+@pytest.mark.weights
+def test_one_photo_has_no_share_to_tell(builder: IdentityBuilder, astronaut: RgbImage) -> None:
+    _, notices = builder.build([Picture.from_rgb(astronaut)], label="somebody")
+    assert notices == ()
+
+
+@pytest.mark.weights
+def test_a_face_of_a_group_is_chosen_by_its_number_from_the_left(
+    builder: IdentityBuilder, six_people: RgbImage
+) -> None:
+    picture = Picture.from_rgb(six_people)
+    chosen = [builder.build([picture], label="somebody", face=number)[0] for number in range(1, 7)]
+    embeddings = np.stack([identity.normed_embedding for identity in chosen])
+    assert (embeddings @ embeddings.T - np.eye(6) < 0.363).all(), "one face came twice"
+    (first,) = chosen[0].views
+    crop = first.crop
+    assert (crop[5, 5] == six_people[:500, :200]).all(2).any(), "face 1 is not at the left"
+
+
+@pytest.mark.weights
+def test_a_face_beyond_the_last_is_refused_with_the_count(
+    builder: IdentityBuilder, six_people: RgbImage
+) -> None:
+    with pytest.raises(NoFaceInSourceError, match="shows 6 faces, so there is no face 7"):
+        builder.build([Picture.from_rgb(six_people)], label="somebody", face=7)
 
 
 @pytest.mark.weights

@@ -105,10 +105,12 @@ def test_a_window_needs_a_few_calls_whatever_its_length(
     world = OneFace(make_landmarks())
     frames = tracked(world.tracker(), numbered(make_frame, 48), size=24)
     assert [len(frame.faces) for frame in frames] == [1] * 48
-    # Frames 0, 4, ... 20 and 23, then every fourth after 23.
+    # A few glances, then the rest of frames 0, 4, ... 20 and 23, then every fourth after 23.
     assert world.calls == [
-        *(("detect", 7), ("locate", 7), ("measure", 24), ("embed", 1)),
-        *(("detect", 6), ("locate", 6), ("measure", 24)),
+        *(("detect", 3), ("locate", 3), ("detect", 4), ("locate", 4)),
+        *(("measure", 24), ("embed", 1)),
+        # A second view, since it is a while after the first.
+        *(("detect", 6), ("locate", 6), ("measure", 24), ("embed", 1)),
     ]
 
 
@@ -136,7 +138,18 @@ def test_faces_are_where_the_mesh_sees_them(
 ) -> None:
     world = OneFace(make_landmarks(), away)
     frames = tracked(world.tracker(), numbered(make_frame, 20), size)
-    assert [frame.index for frame in frames if not frame.faces] == list(away)
+    # While nobody is followed a look every 0.3 s must do; what lies before it in the window is looked at again.
+    late = [7] if size == 1 and away == range(7) else []
+    assert [frame.index for frame in frames if not frame.faces] == [*away, *late]
+
+
+def test_while_nobody_is_there_few_frames_are_looked_at(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks
+) -> None:
+    world = OneFace(make_landmarks(), away=range(200))
+    frames = tracked(world.tracker(), numbered(make_frame, 200))
+    seconds = frames[-1].time_s - frames[0].time_s
+    assert sum(count for call, count in world.calls if call == "detect") <= seconds / 0.3 + 2
 
 
 def test_without_a_recognizer_nobody_has_an_embedding(

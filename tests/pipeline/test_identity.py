@@ -20,7 +20,7 @@ from app.core.types import (
     RgbImage,
     SourceView,
 )
-from app.faces.assign import Assigner
+from app.faces.assign import Assigner, Treatment
 from app.inference.spec import ModelZoo
 from app.media.decode import VideoReader
 from app.media.encoders import ENCODERS
@@ -28,8 +28,8 @@ from app.media.limits import MediaLimits
 from app.media.still import read_still, write_still
 from app.media.still_encode import StillEncoding
 from app.media.still_types import StillFormat
-from app.pipeline.plan import Tools
 from app.pipeline.stages import assigned, processed, tracked
+from app.pipeline.tools import Tools
 from tests.pipeline.lossless import assert_same, given, in_format, rendered, through, write_ffv1
 
 XMP = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>ours</x:xmpmeta>"
@@ -204,7 +204,7 @@ def test_a_face_that_is_really_found_changes_no_sample(
     (frame,) = through(
         [before],
         tracked(tools.tracker("still")),
-        assigned(Assigner(None, identity())),
+        assigned(Assigner([], others=Treatment(identity=identity()), threshold=0.363)),
         processed(processor, CROP),
     )
     assert processor.rows == frame.faces_swapped == 1
@@ -223,7 +223,7 @@ def test_a_face_that_is_followed_through_a_clip_changes_no_sample(
         tmp_path / "in.mkv",
         tmp_path / "out.mkv",
         tracked(tools.tracker("video")),
-        assigned(Assigner(None, identity())),
+        assigned(Assigner([], others=Treatment(identity=identity()), threshold=0.363)),
         processed(processor, CROP),
     )
     assert processor.rows == len(after) == 4

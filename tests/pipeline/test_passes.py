@@ -14,8 +14,8 @@ from app.inference.spec import ModelZoo
 from app.media.encodable import EncodableFrames
 from app.media.frames import picture_of
 from app.media.limits import MediaLimits
-from app.pipeline.plan import Tools
 from app.pipeline.stages import processed, tracked
+from app.pipeline.tools import Tools
 from tests.media.clips import stored_frames
 from tests.pipeline.lossless import given, rendered, write_ffv1
 

@@ -20,9 +20,10 @@ from app.core.types import CropSpec, FaceBatch, FloatArray, RgbImage
 from app.inference.spec import ModelZoo
 from app.labelling.verify import read_label
 from app.media.limits import MediaLimits
-from app.pipeline.plan import Tools, checked_steps
+from app.pipeline.plan import checked_steps
 from app.pipeline.progress import Progress
 from app.pipeline.spec import FaceMap, RenderSpec, Step
+from app.pipeline.tools import Tools
 from app.processors.base import ProcessorOptions, ProcessorSpec
 from app.runtime.executor import LocalExecutor
 from app.safety.gate import ContentGate
@@ -112,7 +113,7 @@ def make_spec(portrait: Path, tmp_path: Path) -> MakeSpec:
             output=tmp_path / output,
             consent="public-domain",
             steps=tuple(Step(processor=step) for step in steps),
-            face_map=FaceMap(person=person),
+            face_map=FaceMap() if person is None else FaceMap.only(person),
         )
 
     return make
@@ -198,7 +199,7 @@ def test_a_picture_without_a_face_is_refused(
 def test_only_the_chosen_person_changes(
     tools: Tools, make_spec: MakeSpec, six_people_path: Path, six_people: NDArray[np.uint8]
 ) -> None:
-    spec = make_spec(six_people_path, "out.png", "green", person=2)
+    spec = make_spec(six_people_path, "out.png", "green", person=3)
     result = LocalExecutor(tools).render(spec, on_progress=lambda _: None)
     assert result.faces_swapped == 1
     with Image.open(spec.output) as image:

@@ -13,7 +13,7 @@ from app.inference.manifest import Manifest
 from app.inference.spec import ModelId, ModelZoo
 from app.inference.stub import StubZoo
 from app.media.limits import MediaLimits
-from app.pipeline.plan import Tools
+from app.pipeline.tools import Tools
 from app.processors import discover
 from app.runtime.benchmark import (
     FACE_HEIGHT,

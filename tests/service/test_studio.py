@@ -49,9 +49,30 @@ def test_a_request_becomes_a_whole_spec(volume: Volume) -> None:
     assert job.spec.target == volume.studio.media_path(request.target)
     assert job.spec.output == volume.folders.results / job.id / "result.mp4"
     assert job.spec.consent == "self"
-    assert job.spec.face_map == FaceMap(person=1)
+    assert job.spec.face_map == FaceMap.only(2)
     assert job.spec.encoding == OutputChoices(quality=90)
     assert job.download_name == "party_swapped.mp4"
+
+
+def test_photos_of_a_face_map_are_uploads_that_the_job_needs(volume: Volume) -> None:
+    photo, reference = volume.upload(), volume.upload()
+    choice = {"reference": reference, "action": {"photos": [photo]}}
+    job = volume.submit(face_map={"choices": [choice], "others": "leave"}, sources=[])
+    (chosen,) = job.spec.face_map.choices
+    assert chosen.reference == volume.studio.media_path(reference)
+    assert job.spec.face_map.photos == tuple(map(volume.studio.media_path, (reference, photo)))
+    for upload in (photo, reference):
+        with pytest.raises(InUseError):
+            volume.studio.delete_media(upload)
+
+
+@pytest.mark.parametrize(
+    "action", [{"photos": ["0123"]}, {"saved": "0" * 32}, {"saved": "../media"}], ids=str
+)
+def test_a_face_map_of_what_is_not_there_is_refused(volume: Volume, action: object) -> None:
+    with pytest.raises(NotFoundError):
+        volume.submit(face_map={"choices": [{"person": 1, "action": action}]})
+    assert volume.studio.jobs() == ()
 
 
 def test_the_least_request_takes_every_default(volume: Volume) -> None:

@@ -1,0 +1,82 @@
+"""What every plan of a process shares."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from app.core.errors import NotFoundError
+from app.core.picture import Picture
+from app.core.types import Face, Frame, Identity
+from app.faces.detector import STILL_SIDES_PX, FaceDetector
+from app.faces.landmarks import FaceLandmarker
+from app.faces.recognizer import FaceRecognizer
+from app.faces.tracker import FaceTracker
+from app.faces.turning import TurningDetector
+from app.inference.spec import ModelZoo
+from app.media.limits import MediaLimits
+from app.processors.base import ProcessorSpec
+from app.safety.gate import ContentGate
+
+LoadSavedFace = Callable[[str], Identity]
+
+
+def no_saved_face(face_id: str) -> Identity:
+    """Where there is no face library.
+
+    Raises:
+        NotFoundError: Always.
+    """
+    raise NotFoundError("no face is saved here; give photos instead")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tools:
+    """What every plan of this process shares.
+
+    Attributes:
+        detector: For frames of a video; `still_detector` looks more closely.
+        saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
+    """
+
+    zoo: ModelZoo
+    processors: Mapping[str, ProcessorSpec]
+    limits: MediaLimits
+    detector: FaceDetector
+    still_detector: FaceDetector
+    landmarker: FaceLandmarker
+    recognizer: FaceRecognizer
+    gate: ContentGate
+    saved_face: LoadSavedFace
+
+    @classmethod
+    def over(
+        cls,
+        zoo: ModelZoo,
+        processors: Mapping[str, ProcessorSpec],
+        limits: MediaLimits,
+        *,
+        saved_face: LoadSavedFace = no_saved_face,
+    ) -> "Tools":
+        """Put the tools over one set of models."""
+        return cls(
+            zoo=zoo,
+            processors=processors,
+            limits=limits,
+            detector=FaceDetector(zoo),
+            still_detector=TurningDetector(zoo, sides_px=STILL_SIDES_PX),
+            landmarker=FaceLandmarker(zoo),
+            recognizer=FaceRecognizer(zoo),
+            gate=ContentGate(zoo),
+            saved_face=saved_face,
+        )
+
+    def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
+        """A tracker for one file; a still is looked at more closely, since it is only one."""
+        detector = self.still_detector if kind == "still" else self.detector
+        return FaceTracker(detector, self.landmarker, self.recognizer)
+
+    def faces_of(self, picture: Picture) -> tuple[Face, ...]:
+        """The faces of one picture, left to right, ties top to bottom."""
+        still = Frame(index=0, pts=0, time_base=Fraction(1), picture=picture, is_cut=True)
+        return self.tracker("still").track((still,))[0].faces
