@@ -1,5 +1,6 @@
 """How fast this machine is: networks alone, whole videos, one preview; and how much memory that takes."""
 
+import os
 import resource
 import statistics
 import sys
@@ -27,6 +28,7 @@ from app.pipeline.tools import Tools
 from app.runtime.executor import LocalExecutor
 
 FACE_HEIGHT = 0.35
+_NETWORK_HEADER = ("network", "batch", "ms a batch", "ms a picture")
 _RATE = 25
 _UPSCALED_PX, _DETECTED_PX = 64, 640
 _DRAWN_FACE_HEIGHT = 0.62
@@ -96,6 +98,8 @@ class Benchmark:
         machine: Processor, device and versions.
         preview_ms: Median time of one swapped picture of the second largest size.
         peak_bytes: Most memory that this process had at once; device memory apart.
+        load: How many programs wanted to run on average in the last minutes; more than there are cores, and wall
+            times say little. Processor times hold.
         skipped: Networks that could not be measured, and why.
     """
 
@@ -105,6 +109,7 @@ class Benchmark:
     paths: tuple[PathTime, ...]
     preview_ms: float
     peak_bytes: int
+    load: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
@@ -123,13 +128,13 @@ class Benchmark:
         ]  # fmt: skip
         skipped = [f"{name} was not measured: {why}." for name, why in self.skipped.items()]
         lines = [
-            f"# Benchmark, {self.models} models", "", f"Machine: {self.machine}.", "",
+            f"# Benchmark, {self.models} models", "", f"Machine: {self.machine}. Load average: {self.load:.1f}.", "",
             "## Whole videos", "",
             *_table(("size", "faces a frame", "frames", "faces swapped", "fps", "processor ms a frame"), paths),
             "", f"A preview of one picture takes {self.preview_ms:.0f} ms (median). "
             f"Peak memory of the process: {self.peak_bytes / 1e6:.0f} MB.", "",
-            "## Networks alone", "",
-            *_table(("network", "batch", "ms a batch", "ms a picture"), networks), "", *skipped,
+            *(["## Networks alone", ""] if networks else []),
+            *(_table(_NETWORK_HEADER, networks) if networks else []), "", *skipped,
         ]  # fmt: skip
         return "\n".join(lines).rstrip() + "\n"
 
@@ -190,6 +195,7 @@ def measure(
         paths=tuple(paths),
         preview_ms=preview_ms,
         peak_bytes=peak_bytes(),
+        load=os.getloadavg()[1],
         skipped=skipped,
     )
 

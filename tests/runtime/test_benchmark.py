@@ -102,7 +102,7 @@ def test_previews_and_memory_are_told(measured: Benchmark) -> None:
 def test_the_result_is_json_and_a_page(measured: Benchmark) -> None:
     assert json.loads(json.dumps(measured.to_json()))["machine"] == "a test"
     page = measured.to_markdown()
-    assert "Machine: a test." in page
+    assert "Machine: a test. Load average:" in page
     assert "| 320x180 | 2 | 4 | 8 |" in page
     assert page.endswith("gfpgan-1.4 was not measured: gfpgan-1.4 is not installed.\n")
 
