@@ -14,7 +14,7 @@ from app.media.limits import MediaLimits
 from app.media.probe import probe
 from app.pipeline.casting import Casting, people_in, prepare_casting
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
-from app.pipeline.people import find_people
+from app.pipeline.people import OnShare, find_people
 from app.pipeline.source import role_told
 from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import (
@@ -55,10 +55,17 @@ class Plan:
 
 
 @contextmanager
-def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
-    """Check the request, prepare the source face and open target and output.
+def open_plan(
+    spec: RenderSpec, tools: Tools, *, on_look: OnShare = lambda _: None
+) -> Iterator[Plan]:
+    """Check the request, prepare the faces, find the people that it names and open target and output.
 
     Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
+
+    Args:
+        spec: What a person asked for.
+        tools: The networks.
+        on_look: Is told how far the look through a video is, 0 to 1, where people must be found first; may raise.
 
     Raises:
         AppError: Whatever is wrong with the request, the files or the faces.
@@ -71,7 +78,7 @@ def open_plan(spec: RenderSpec, tools: Tools) -> Iterator[Plan]:
         labelled_output(spec.output, label, target.info) as hidden,
     ):
         casting = prepare_casting(spec, tools)
-        who = _who_gets_what(casting, spec, tools, info=target.info)
+        who = _who_gets_what(casting, spec, tools, info=target.info, on_look=on_look)
         with target.sink(hidden, spec, label) as sink:
             yield Plan(
                 windows=lambda: into_windows(target.frames()),
@@ -126,13 +133,15 @@ def _stages(
     )
 
 
-def _who_gets_what(casting: Casting, spec: RenderSpec, tools: Tools, *, info: MediaInfo) -> Stage:
+def _who_gets_what(
+    casting: Casting, spec: RenderSpec, tools: Tools, *, info: MediaInfo, on_look: OnShare
+) -> Stage:
     """The people of a still are those whom its one frame shows; a video is looked through where that is needed."""
     if info.kind == "still" and spec.face_map.choices:
         return _assigned_in_still(casting)
     if not casting.needs_people:
         return assigned(casting.by_likeness())
-    people = find_people(spec.target, tools).people
+    people = find_people(spec.target, tools, on_progress=on_look).people
     # Of a part the clock starts with the part, and people were seen by the whole file's.
     whole = probe(spec.target, tools.limits)
     clock_s = float(info.clock_offset_s - whole.clock_offset_s)

@@ -35,21 +35,25 @@ class LocalExecutor:
         Args:
             spec: What a person asked for.
             on_progress: Told after each window of frames.
-            should_stop: Asked before each window of frames.
+            should_stop: Asked before each window of frames, and while people are looked for.
 
         Raises:
             AppError: Whatever is wrong; nothing is left behind.
             Cancelled: `should_stop` said so; nothing is left behind.
         """
+
+        def stop_if_asked(_: float = 0.0) -> None:
+            if should_stop():
+                raise Cancelled("stopped on request")
+
         tally = _Tally()
         with (
-            open_plan(spec, self._tools) as plan,
+            open_plan(spec, self._tools, on_look=stop_if_asked) as plan,
             closing(run_threaded(plan.windows(), plan.stages)) as finished,
         ):
             tally.expect(plan.people)
             for window in finished:
-                if should_stop():
-                    raise Cancelled("stopped on request")
+                stop_if_asked()
                 for frame in window:
                     plan.sink.write(frame)
                 tally.add(window)
