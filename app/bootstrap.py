@@ -112,6 +112,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
     from app.jobs.sweep import sweep_orphans
     from app.media.preview import thumbnail_jpeg
     from app.media.probe import probe
+    from app.runtime.caller import EngineCaller
     from app.runtime.supervisor import ENGINE_COMMAND, Supervisor, SupervisorOptions
     from app.service import Studio, StudioParts
 
@@ -135,6 +136,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             models=manifest(settings).models,
             models_dir=settings.models_path,
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
+            engine=EngineCaller(folders.engine_socket),
             max_queued_jobs=settings.max_queued_jobs,
         )
         # What came from the command line is not in the environment that the engine inherits.
@@ -148,15 +150,18 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
     from app.jobs.engines import EngineRegister
     from app.jobs.folders import DataFolders
     from app.jobs.store import JobStore
+    from app.runtime.desk import LocalDesk
     from app.runtime.engine import EngineParts, run_engine
     from app.runtime.executor import LocalExecutor
     from app.runtime.stopping import stop_when_asked
 
     with stop_when_asked(parent_fd) as should_stop, _open_database(settings) as database:
+        folders, tools = DataFolders(settings.data_dir), _tools(settings)
         parts = EngineParts(
             store=JobStore(database),
             engines=EngineRegister(database),
-            folders=DataFolders(settings.data_dir),
-            executor=LocalExecutor(_tools(settings)),
+            folders=folders,
+            executor=LocalExecutor(tools),
+            desk=LocalDesk(tools, folders.previews, face_library(settings)),
         )
         run_engine(parts, should_stop=should_stop)

@@ -5,24 +5,28 @@ Nothing in here or below it loads a network; jobs are only written down, an engi
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import filterfalse
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from app.catalog import ModelInfo, ProcessorInfo, Readiness
 from app.core.errors import (
     ConsentRequiredError,
     EngineNotRunningError,
+    InUseError,
     JobNotFinishedError,
     MissingModelError,
+    NotFoundError,
     UnsupportedTypeError,
     UsageError,
 )
-from app.inference.spec import License, ModelId, ModelSpec
+from app.inference.spec import ModelSpec
 from app.jobs.engines import EngineRegister
 from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders, remove_tree
 from app.jobs.job import (
-    EngineStatus,
     Job,
     JobId,
     JobRequest,
@@ -34,54 +38,17 @@ from app.jobs.lease import new_token
 from app.jobs.library import MediaItem, MediaLibrary, Upload, storage_errors_told
 from app.jobs.names import NamedFile, media_type, result_suffix, suffix_for, swapped_name
 from app.jobs.store import JobStore
+from app.lookout import Engine, Lookout, never
 from app.pipeline.spec import ConsentBasis, RenderSpec, Step
 from app.processors.base import ProcessorSpec, checked_options
+from app.runtime.calls import PreviewMade
+from app.saved_faces import SavedFaces
 
 _CHUNK_BYTES = 1 << 20
 _MAX_KEY_LENGTH = 200
 
 MakeThumbnail = Callable[[Path, int], bytes]
 """From a file and the longest side in pixels to a JPEG; of a video, something within its first second."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProcessorInfo:
-    """A processor as a door shows it.
-
-    Attributes:
-        options_schema: JSON schema of its options, from which controls and help are made.
-    """
-
-    id: str
-    title: str
-    order: int
-    options_schema: Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelInfo:
-    """A model as a door shows it."""
-
-    id: ModelId
-    title: str
-    task: str
-    bundle: str
-    bytes: int
-    license: License
-    is_installed: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Readiness:
-    """Whether a job handed in now would run.
-
-    Attributes:
-        problems: Error codes; empty when all is well.
-    """
-
-    is_ready: bool
-    engines: tuple[EngineStatus, ...]
-    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +60,7 @@ class StudioParts:
         models: Every known model.
         models_dir: Where installed models lie.
         thumbnail: Makes small pictures of uploads.
+        engine: Answers short calls.
         max_queued_jobs: Jobs that may wait.
     """
 
@@ -104,6 +72,7 @@ class StudioParts:
     models: tuple[ModelSpec, ...]
     models_dir: Path
     thumbnail: MakeThumbnail
+    engine: Engine
     max_queued_jobs: int = 100
 
 
@@ -112,6 +81,19 @@ class Studio:
 
     def __init__(self, parts: StudioParts) -> None:
         self._parts = parts
+        self._lookout = Lookout(parts.library, parts.engine)
+        faces = FaceLibrary(parts.folders.faces)
+        self._saved_faces = SavedFaces(faces, parts.library, parts.engine)
+
+    @property
+    def lookout(self) -> Lookout:
+        """Sees who is on uploads."""
+        return self._lookout
+
+    @property
+    def saved_faces(self) -> SavedFaces:
+        """Faces that are kept to be put on again."""
+        return self._saved_faces
 
     # What there is.
 
@@ -265,17 +247,14 @@ class Studio:
             UnsupportedTypeError: A source is no photo.
             QueueFullError: As many jobs wait as may wait.
         """
-        if request.consent is None:
-            raise ConsentRequiredError(
-                "consent: missing; say self, permission, fictional or public-domain"
-            )
+        consent = _consent_of(request)
         if idempotency_key is not None:
             if not 0 < len(idempotency_key) <= _MAX_KEY_LENGTH:
                 raise UsageError(f"idempotency key: 1 to {_MAX_KEY_LENGTH} characters are taken")
             earlier = self.submitted_before(request, idempotency_key)
             if earlier is not None:
                 return earlier
-        new = self._new_job(request, request.consent, idempotency_key)
+        new = self._new_job(request, consent, idempotency_key)
         return self._parts.store.submit(new, max_queued=self._parts.max_queued_jobs)
 
     def submitted_before(self, request: JobRequest, idempotency_key: str) -> Job | None:
@@ -341,15 +320,31 @@ class Studio:
             media_type=media_type(job.spec.output.suffix),
         )
 
-    def delete_job(self, job_id: JobId) -> None:
-        """Forget a finished job and its result; the uploads stay.
+    def delete_job(self, job_id: JobId, *, with_uploads: bool = False) -> None:
+        """Forget a finished job and its result.
+
+        Args:
+            job_id: The job.
+            with_uploads: Forget its uploads, too, those excepted that another job was made with.
 
         Raises:
             JobNotFoundError: No job has this id.
             InUseError: It waits or runs; cancel it first.
         """
+        uploads = self._parts.store.job(job_id).request.inputs if with_uploads else ()
         self._parts.store.delete(job_id)
         remove_tree(self._parts.folders.results / job_id)
+        for media_id in filterfalse(self._parts.store.is_input, uploads):
+            # Somebody may have been quicker, or has just made the next job with it.
+            with suppress(NotFoundError, InUseError):
+                self._parts.library.delete(media_id)
+
+    def preview(
+        self, request: JobRequest, time_s: float, *, should_stop: Callable[[], bool] = never
+    ) -> PreviewMade:
+        """One frame of a job of this request; raises as `submit` and as `Lookout.preview`."""
+        spec = self._spec(request, _consent_of(request), self._parts.folders.scratch)
+        return self._lookout.preview(spec, time_s, should_stop=should_stop)
 
     def _is_installed(self, spec: ModelSpec) -> bool:
         """Whether the file is there in its full length; its hash is checked by whoever loads it."""
@@ -360,26 +355,29 @@ class Studio:
         self, request: JobRequest, consent: ConsentBasis, idempotency_key: str | None
     ) -> NewJob:
         job_id = JobId(new_token())
-        for face_id in request.face_map.saved_faces:
-            FaceLibrary(self._parts.folders.faces).face(face_id)
         target = self.media(request.target)
-        suffix = result_suffix(target.container, target.name)
-        spec = RenderSpec(
+        suffix = result_suffix(target.container, target.name, target.info)
+        output = self._parts.folders.results / job_id / f"result{suffix}"
+        return NewJob(
+            id=job_id,
+            request=request,
+            spec=self._spec(request, consent, output),
+            download_name=swapped_name(target.name, suffix),
+            idempotency_key=idempotency_key,
+        )
+
+    def _spec(self, request: JobRequest, consent: ConsentBasis, output: Path) -> RenderSpec:
+        for face_id in request.face_map.saved_faces:
+            self._saved_faces.face(face_id)
+        return RenderSpec(
             sources=tuple(self._photo(source) for source in request.sources),
             target=self.media_path(request.target),
-            output=self._parts.folders.results / job_id / f"result{suffix}",
+            output=output,
             consent=consent,
             steps=tuple(self._checked(step) for step in request.steps),
             face_map=request.face_map.with_photos(self._photo),
             encoding=request.encoding,
             timing=request.timing,
-        )
-        return NewJob(
-            id=job_id,
-            request=request,
-            spec=spec,
-            download_name=swapped_name(target.name, suffix),
-            idempotency_key=idempotency_key,
         )
 
     def _photo(self, media_id: MediaId) -> Path:
@@ -390,3 +388,11 @@ class Studio:
     def _checked(self, step: Step) -> Step:
         options = checked_options(self._parts.processors, step.processor, step.options)
         return Step(processor=step.processor, options=options.model_dump(mode="json"))
+
+
+def _consent_of(request: JobRequest) -> ConsentBasis:
+    if request.consent is None:
+        raise ConsentRequiredError(
+            "consent: missing; say self, permission, fictional or public-domain"
+        )
+    return request.consent

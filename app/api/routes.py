@@ -6,6 +6,8 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 
 from app.api.events import is_told_already, job_events
+from app.api.face_routes import add_face_routes
+from app.api.lookout_routes import add_lookout_routes
 from app.api.options import ApiOptions
 from app.api.schemas import (
     ErrorBody,
@@ -50,6 +52,8 @@ def api_routes(studio: Studio, options: ApiOptions) -> APIRouter:
         responses={"default": {"model": ErrorBody, "description": "Refused"}},
     )
     _add_media_routes(router, studio)
+    add_lookout_routes(router, studio)
+    add_face_routes(router, studio)
     _add_catalog_routes(router, studio)
     _add_job_routes(router, studio)
     _add_job_output_routes(router, studio, options)
@@ -150,9 +154,14 @@ def _add_job_routes(router: APIRouter, studio: Studio) -> None:
         return JobOut.of(studio.cancel(job_id))
 
     @router.delete("/jobs/{job_id}", status_code=204)
-    def delete_job(job_id: JobId) -> None:
+    def delete_job(
+        job_id: JobId,
+        uploads: Annotated[
+            bool, Query(description="with its uploads, but for those of other jobs")
+        ] = False,
+    ) -> None:
         """Forget a finished job and its result."""
-        studio.delete_job(job_id)
+        studio.delete_job(job_id, with_uploads=uploads)
 
 
 def _add_job_output_routes(router: APIRouter, studio: Studio, options: ApiOptions) -> None:

@@ -5,11 +5,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.catalog import ModelInfo, ProcessorInfo, Readiness
 from app.core.error_table import entry_of, without_paths
 from app.jobs.job import EngineStatus, Job, JobRequest, JobState
 from app.jobs.library import MediaItem
 from app.pipeline.progress import Progress
-from app.service import ModelInfo, ProcessorInfo, Readiness
 
 
 class _Body(BaseModel):

@@ -286,6 +286,12 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
             "No engine is running yet. Jobs are kept and start when one does.",
             "引擎尚未运行。任务会保留，引擎启动后自动执行。",
         ),
+        "engine.busy": ErrorEntry(
+            503,
+            1,
+            "The engine has too much to do at the moment. Try again in a while.",
+            "引擎正忙，请稍后再试。",
+        ),
         "job.worker_lost": ErrorEntry(
             500,
             1,
@@ -305,6 +311,14 @@ def entry_of(code: str) -> ErrorEntry:
 def entry_for(error: AppError) -> ErrorEntry:
     """The table's line for an error."""
     return entry_of(error.code)
+
+
+def error_of(code: str, message: str) -> AppError:
+    """The error of a code that another process has named; one of a newer release reads as an unexpected error."""
+    kinds = [AppError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return next((kind for kind in kinds if kind.code == code), AppError)(message)
 
 
 def without_paths(text: str) -> str:

@@ -53,23 +53,20 @@
     |   |-- QueueFullError               queue.full
     |   |-- LeaseLostError               job.lease_lost
     |   |-- EngineNotRunningError        engine.not_running
+    |   |-- EngineBusyError              engine.busy
     |   `-- WorkerLostError              job.worker_lost
     `-- Cancelled                        job.canceled
 
-A class carries its code; `app.core.error_table` turns a code into HTTP status, exit code and text.
-A message says what, where, got, wanted, and what to do; it never holds a secret or a person's name.
+A class carries its code, of which `error_table` makes status and text; a message holds no secret and no person's name.
 """
-
-from typing import ClassVar
 
 
 class AppError(Exception):
     """Anything that FaceDock refuses or fails at; `code` is stable, the message is for people."""
 
-    code: ClassVar[str] = "internal.unexpected"
+    code = "internal.unexpected"
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(message)
         self.message = message
 
 
@@ -383,6 +380,12 @@ class EngineNotRunningError(JobError):
     """No engine is there to run jobs."""
 
     code = "engine.not_running"
+
+
+class EngineBusyError(JobError):
+    """The engine is there, and has no time for a short call."""
+
+    code = "engine.busy"
 
 
 class WorkerLostError(JobError):

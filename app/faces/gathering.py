@@ -21,6 +21,7 @@ from app.faces.landmarks import (
 )
 from app.faces.matching import best_pairs
 from app.faces.person import Person, Place
+from app.faces.proving import FaceProver
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracks import Candidate, region_cost
 from app.faces.views import View, view_of
@@ -76,6 +77,7 @@ class PeopleGatherer:
     def __init__(self, landmarker: FaceLandmarker, recognizer: FaceRecognizer) -> None:
         self._landmarker = landmarker
         self._recognizer = recognizer
+        self._prover = FaceProver(landmarker, recognizer)
         self._looks = 0
         self._live: list[_Trail] = []
         self._closed: list[_Trail] = []
@@ -112,11 +114,17 @@ class PeopleGatherer:
         found = detect([frame.picture for frame in frames])
         pairs = [(at, face) for at, faces in enumerate(found) for face in faces]
         located = self._landmarker.locate_faces([(frames[at].picture, face) for at, face in pairs])
+        likely = [
+            (at, candidate)
+            for (at, face), landmarks, presence in zip(pairs, *located, strict=True)
+            if (candidate := Candidate(face, landmarks, float(presence))).may_begin_track
+        ]
+        proven = self._prover.proven([(frames[at].picture, each) for at, each in likely])
         sights: list[list[_Sight]] = [[] for _ in frames]
-        for (at, face), landmarks, presence in zip(pairs, *located, strict=True):
-            if Candidate(face, landmarks, float(presence)).may_begin_track:
-                sight = _sight(frames[at], face_from_landmarks(landmarks, face.det_score), file)
-                sights[at].append(sight)
+        for (at, candidate), is_face in zip(likely, proven, strict=True):
+            if is_face:
+                face = face_from_landmarks(candidate.landmarks, candidate.face.det_score)
+                sights[at].append(_sight(frames[at], face, file))
         return sights
 
     def _link(self, sights: Sequence[_Sight]) -> None:

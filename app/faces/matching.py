@@ -16,8 +16,8 @@ def best_pairs(cost: FloatArray, max_cost: float) -> list[tuple[int, int]]:
     Written out here because SciPy is no run-time dependency; a picture has tens of faces at most.
 
     Args:
-        cost: `(n, m)`, not negative.
-        max_cost: Pairs that cost more are never made.
+        cost: `(n, m)`, not negative; infinite for pairs that must not be.
+        max_cost: Pairs that cost more are never made; finite.
 
     Returns:
         `(row, column)` pairs, rows ascending.

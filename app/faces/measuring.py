@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.geometry import FloatArray, bbox_iou
+from app.core.geometry import FloatArray
 from app.core.types import Frame, RgbImage, TrackId
 from app.faces.landmarks import (
     CropRegion,
@@ -19,7 +19,8 @@ from app.faces.tracks import PRESENT, Place, Slot, region_cost
 _OFF_CENTER = 0.12
 _OFF_LEVEL_RAD = 0.2
 """A face that lies so far off the middle of its crop (unit of `region_cost`), or so far turned, is measured again."""
-_SAME_FACE_IOU = 0.5
+_COVERED = 0.5
+"""Of two faces of which the smaller one lies to this share under the other, one is not really seen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,11 +132,15 @@ def _without_doubles(measures: Iterable[Measure]) -> list[Measure]:
     frames: dict[int, list[Measure]] = defaultdict(list)
     for measure in sorted(measures, key=lambda m: (m.slot.number, m.slot.gap, m.surprise)):
         others = frames[measure.slot.number]
-        if not any(_overlap(measure, other) > _SAME_FACE_IOU for other in others):
+        if not any(_covered(measure, other) > _COVERED for other in others):
             others.append(measure)
     return [measure for row in frames.values() for measure in row]
 
 
-def _overlap(a: Measure, b: Measure) -> float:
-    boxes = [bbox_from_landmarks(measure.landmarks)[None] for measure in (a, b)]
-    return float(bbox_iou(*boxes)[0, 0])
+def _covered(a: Measure, b: Measure) -> float:
+    """Share of the smaller of two boxes that lies in the larger one."""
+    first, second = (bbox_from_landmarks(measure.landmarks) for measure in (a, b))
+    low, high = np.maximum(first[:2], second[:2]), np.minimum(first[2:], second[2:])
+    common = float(np.clip(high - low, 0, None).prod())
+    smaller = min(float((box[2:] - box[:2]).prod()) for box in (first, second))
+    return common / max(smaller, 1e-6)

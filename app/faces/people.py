@@ -83,6 +83,15 @@ class IdentityBuilder:
         notices += [notice for photo in kept for notice in photo.notices]
         return _identity(kept, shares, label), tuple(notices)
 
+    def faces(self, picture: Picture) -> tuple[tuple[Face, ...], Face | None]:
+        """The faces of a photo, and the one of them that `build` takes.
+
+        Returns:
+            The faces, left to right, ties top to bottom; the one that is clearly meant, where one is.
+        """
+        found = self._found(picture)
+        return found, _dominant(found)
+
     def _measured(self, picture: Picture, name: str, *, number: int, face: int | None) -> _Photo:
         meant, notices = _meant(self._found(picture), name, face)
         (embedding,) = self._recognizer.embed([(picture, meant)])
@@ -113,15 +122,22 @@ def _meant(faces: Sequence[Face], name: str, number: int | None) -> tuple[Face, 
                 "they are counted from 1, left to right"
             )
         return faces[number - 1], ()
-    by_area = sorted(faces, key=_area, reverse=True)
-    if len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1]):
+    meant = _dominant(faces)
+    if meant is None:
         raise AmbiguousSourceError(
             f"{name} shows {len(faces)} faces; crop it to the one that you mean, or give its number"
         )
-    if len(by_area) == 1:
-        return by_area[0], ()
+    if len(faces) == 1:
+        return meant, ()
     text = f"{name} shows {len(faces)} faces; the largest one is used"
-    return by_area[0], (Notice("face.others_ignored", text),)
+    return meant, (Notice("face.others_ignored", text),)
+
+
+def _dominant(faces: Sequence[Face]) -> Face | None:
+    by_area = sorted(faces, key=_area, reverse=True)
+    if not by_area or (len(by_area) > 1 and _area(by_area[0]) < _DOMINANT * _area(by_area[1])):
+        return None
+    return by_area[0]
 
 
 def _area(face: Face) -> float:

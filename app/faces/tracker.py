@@ -12,21 +12,23 @@ from itertools import chain, pairwise
 import cv2
 import numpy as np
 
-from app.core.geometry import FloatArray
-from app.core.picture import Picture
-from app.core.types import Face, Frame, TrackId, Window
+from app.core.types import Face, Frame, Window
+from app.faces.bridging import Bridge
+from app.faces.clues import KeyClues
 from app.faces.detector import FaceDetector, in_reading_order
+from app.faces.drift import Drift
 from app.faces.flow import Stabilizer, View
 from app.faces.landmarks import (
-    CropRegion,
     FaceLandmarker,
-    Located,
     face_from_landmarks,
 )
+from app.faces.linker import Linker
+from app.faces.looks import Glance, LooksBook
 from app.faces.measuring import Measure, measure_slots
+from app.faces.proving import FaceProver
 from app.faces.recognizer import FaceRecognizer
 from app.faces.shots import CutFinder
-from app.faces.tracks import Candidate, Linker, MeasureRegions, Slot, slot_of
+from app.faces.tracks import Candidate, Patience, Slot, slot_of
 
 _KEY_STEP = 4
 """Every so many frames the detector looks; between them a face is looked for between where it was and where it went."""
@@ -58,7 +60,9 @@ class FaceTracker:
     Args:
         detector: For stills one with several sides, see `STILL_SIDES_PX`.
         landmarker: Measures.
-        recognizer: With it, the faces of each track carry the track's embedding.
+        recognizer: With it, each face carries its track's `embedding`: the mean of the track's best views so far (at
+            most four; frontal, large and whole ones count most), the same in all frames of a window and better in
+            later windows. Whoever decides by it early should look at it again.
     """
 
     def __init__(
@@ -69,11 +73,14 @@ class FaceTracker:
     ) -> None:
         self._detector = detector
         self._landmarker = landmarker
-        self._recognizer = recognizer
         self._cuts = CutFinder()
         self._linker = Linker()
         self._stabilizer = Stabilizer()
-        self._embeddings: dict[TrackId, FloatArray] = {}
+        self._looks = None if recognizer is None else LooksBook(recognizer)
+        self._prover = FaceProver(landmarker, recognizer)
+        self._drift = Drift()
+        self._bridge = Bridge(landmarker)
+        self._rate = _Rate()
         self._next_number = 0
         self._looked_s = 0.0
 
@@ -91,14 +98,16 @@ class FaceTracker:
             return window
         first, self._next_number = self._next_number, self._next_number + len(window)
         frames = dict(enumerate(self._cuts.mark(window), start=first))
+        self._linker.patience = Patience.at_rate(self._rate.frame_s(window))
         slots = self._slots(frames)
         measures = measure_slots(self._landmarker, frames, slots)
+        measures = self._bridge.filled(
+            frames, measures, self._linker.tracks, max_gap=self._linker.patience.gap
+        )
         faces = self._steadied(measures)
-        self._recognize(frames, measures, faces)
         by_frame: dict[int, list[Face]] = defaultdict(list)
-        for measure, face in zip(measures, faces, strict=True):
-            embedding = self._embeddings.get(measure.slot.track_id)
-            by_frame[measure.slot.number].append(replace(face, embedding=embedding))
+        for measure, face in zip(measures, self._recognized(frames, measures, faces), strict=True):
+            by_frame[measure.slot.number].append(face)
         self._forget()
         return tuple(
             replace(frame, faces=in_reading_order(by_frame[number]))
@@ -112,11 +121,12 @@ class FaceTracker:
         for shot in shots:
             if shot.is_new:
                 self._linker.begin_shot()
+                self._drift.forget()
             for key in shot.keys:
                 if key in candidates:
-                    self._linker.see(key, candidates[key], self._measure_of(frames[key]))
-            tracks = self._linker.tracks
-            places = (slot_of(t, number, shot.keys) for number in shot.numbers for t in tracks)
+                    self._linker.see(key, candidates[key], self._clues(key, frames))
+            tracks, gap = self._linker.tracks, self._linker.patience.gap
+            places = (slot_of(t, number, shot.keys, gap) for number in shot.numbers for t in tracks)
             slots += [slot for slot in places if slot is not None]
         return slots
 
@@ -170,11 +180,16 @@ class FaceTracker:
             candidates[key].append(Candidate(face, landmarks, float(presence)))
         return candidates
 
-    def _measure_of(self, frame: Frame) -> MeasureRegions:
-        def measure(regions: Sequence[CropRegion]) -> Located:
-            return self._landmarker.locate([(frame.picture, region) for region in regions])
-
-        return measure
+    def _clues(self, key: int, frames: _Frames) -> KeyClues:
+        motion = self._drift.see(key, frames[key].picture)
+        return KeyClues(
+            key,
+            frames,
+            self._landmarker,
+            prover=self._prover,
+            motion=motion,
+            looks=self._looks,
+        )
 
     def _steadied(self, measures: Sequence[Measure]) -> list[Face]:
         """One face a measure, its landmarks held by the flow."""
@@ -188,27 +203,45 @@ class FaceTracker:
             faces.append(replace(face, track_id=slot.track_id))
         return faces
 
-    def _recognize(
+    def _recognized(
         self, frames: _Frames, measures: Sequence[Measure], faces: Sequence[Face]
-    ) -> None:
-        """Embed every track that is new in this window, where the detector is surest of it."""
-        if self._recognizer is None:
-            return
-        best: dict[TrackId, tuple[Picture, Face]] = {}
-        clearest_first = sorted(
-            zip(measures, faces, strict=True), key=lambda pair: -pair[0].clarity
+    ) -> list[Face]:
+        """The faces with what their tracks look like, to which this window may have added a view."""
+        looks = self._looks
+        if looks is None:
+            return list(faces)
+        looks.offer(
+            Glance(measure.slot.number, frames[measure.slot.number].picture, face)
+            for measure, face in zip(measures, faces, strict=True)
         )
-        for measure, face in clearest_first:
-            if (track_id := measure.slot.track_id) not in self._embeddings:
-                best.setdefault(track_id, (frames[measure.slot.number].picture, face))
-        self._embeddings.update(zip(best, self._recognizer.embed(list(best.values())), strict=True))
+        return [
+            replace(face, embedding=looks.of(measure.slot.track_id))
+            for measure, face in zip(measures, faces, strict=True)
+        ]
 
     def _forget(self) -> None:
         """Keep only what the next window needs."""
         self._linker.trim()
         self._stabilizer.forget_before(self._next_number - 1)
-        live = {track.id for track in self._linker.tracks}
-        self._embeddings = {k: v for k, v in self._embeddings.items() if k in live}
+        if self._looks is not None:
+            self._looks.keep_only(track.id for track in self._linker.tracks)
+
+
+class _Rate:
+    """Seconds from one frame to the next, as far as the times of the frames tell."""
+
+    def __init__(self) -> None:
+        self._frame_s = 0.04
+        self._last_s: float | None = None
+
+    def frame_s(self, window: Window) -> float:
+        """The mean over a window and the step to it; what it was before where times do not tell."""
+        before_s, self._last_s = self._last_s, window[-1].time_s
+        steps = len(window) if before_s is not None else len(window) - 1
+        passed_s = window[-1].time_s - (window[0].time_s if before_s is None else before_s)
+        if steps and passed_s > 0:
+            self._frame_s = passed_s / steps
+        return self._frame_s
 
 
 def _shots(frames: _Frames) -> list[_Shot]:

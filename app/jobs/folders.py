@@ -46,13 +46,23 @@ class DataFolders:
         """One folder a running job; nothing in it outlives the attempt."""
         return self.root / "scratch"
 
+    @property
+    def previews(self) -> Path:
+        """Frames that somebody wants to see, for the moment until they are sent."""
+        return self.root / "previews"
+
+    @property
+    def engine_socket(self) -> Path:
+        """Where an engine takes short calls."""
+        return self.root / "engine.sock"
+
     def create(self) -> None:
         """Make what is missing.
 
         Raises:
             OSError: The volume is closed to us.
         """
-        for folder in (self.media, self.results, self.scratch):
+        for folder in (self.media, self.results, self.scratch, self.previews):
             folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -20,7 +20,16 @@ from app.core.errors import (
     WorkerLostError,
 )
 from app.jobs.database import Database
-from app.jobs.job import Claim, Job, JobFailure, JobId, JobRequest, JobState, NewJob
+from app.jobs.job import (
+    Claim,
+    Job,
+    JobFailure,
+    JobId,
+    JobRequest,
+    JobState,
+    MediaId,
+    NewJob,
+)
 from app.jobs.lease import LeaseClock, new_token
 from app.jobs.rows import failure_json, job_of, progress_json, result_json
 from app.pipeline.progress import Progress, RenderResult
@@ -113,6 +122,12 @@ class JobStore:
         with self._database.read() as db:
             rows = db.execute("SELECT id FROM jobs WHERE state IN ('queued', 'running')").fetchall()
         return frozenset(JobId(row["id"]) for row in rows)
+
+    def is_input(self, media_id: MediaId) -> bool:
+        """Whether any job, finished or not, was made with an upload."""
+        with self._database.read() as db:
+            query = "SELECT 1 FROM job_inputs WHERE media_id = ? LIMIT 1"
+            return db.execute(query, (media_id,)).fetchone() is not None
 
     def cancel(self, job_id: JobId) -> Job:
         """Ask a job to stop: at once if it waits, soon if it runs; a finished one stays as it is.

@@ -88,8 +88,8 @@ def finish_video(path: Path, label: Label) -> None:
     """Add to a finished video file what its muxer cannot write.
 
     Readers that know IPTC look for XMP, which mp4 and mov keep in a box of its own. The box holds the IPTC property
-    only: the one `AIGC` field of the file is the container's tag. Other containers stay as they are; so do animated
-    pictures, which hold both labels in their XMP from the start.
+    only: the one `AIGC` field of the file is the container's tag. Other containers stay as they are; so do pictures,
+    one that a video's frame has become and animated ones, which hold both labels in their XMP from the start.
 
     Args:
         path: A complete file, labeled with `video_metadata`; it grows in place.
@@ -100,7 +100,7 @@ def finish_video(path: Path, label: Label) -> None:
         DamagedMediaError: The file's boxes do not add up, so nothing can be appended.
         StorageFullError: The disk is full.
     """
-    if sniff(path).family == "animation":
+    if sniff(path).family != "video":
         return
     if container_tags(path, AIGC_TAG) != (label.aigc_json,):
         raise LabelError(

@@ -4,8 +4,9 @@ Every plan ends in a labelled output; nothing here, and no field of the spec, ca
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.core.types import Notice, Window
 from app.faces.hiding import FaceHider
@@ -14,7 +15,7 @@ from app.media.limits import MediaLimits
 from app.media.probe import probe
 from app.pipeline.casting import Casting, people_in, prepare_casting
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
-from app.pipeline.people import OnShare, find_people
+from app.pipeline.people import PeopleFound, find_people
 from app.pipeline.source import role_told
 from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import (
@@ -54,9 +55,17 @@ class Plan:
     frames_total: int | None
 
 
+OpenTarget = Callable[[RenderSpec, MediaLimits], AbstractContextManager[Target]]
+FindPeople = Callable[[Path, Tools], PeopleFound]
+
+
 @contextmanager
 def open_plan(
-    spec: RenderSpec, tools: Tools, *, on_look: OnShare = lambda _: None
+    spec: RenderSpec,
+    tools: Tools,
+    *,
+    opens_target: OpenTarget = open_wanted_target,
+    finds_people: FindPeople = find_people,
 ) -> Iterator[Plan]:
     """Check the request, prepare the faces, find the people that it names and open target and output.
 
@@ -64,8 +73,9 @@ def open_plan(
 
     Args:
         spec: What a person asked for.
-        tools: The networks.
-        on_look: Is told how far the look through a video is, 0 to 1, where people must be found first; may raise.
+        tools: The networks, the processors, the limits.
+        opens_target: What of the spec's target is worked on; all that the spec wants unless somebody says otherwise.
+        finds_people: Looks who is on the target, where the spec names people by their numbers.
 
     Raises:
         AppError: Whatever is wrong with the request, the files or the faces.
@@ -74,11 +84,11 @@ def open_plan(
     refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
     label = new_label()
     with (
-        _opened(spec, tools.limits) as target,
+        _opened(spec, tools.limits, opens_target) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
         casting = prepare_casting(spec, tools)
-        who = _who_gets_what(casting, spec, tools, info=target.info, on_look=on_look)
+        who = _who_gets_what(casting, spec, tools, info=target.info, finds_people=finds_people)
         with target.sink(hidden, spec, label) as sink:
             yield Plan(
                 windows=lambda: into_windows(target.frames()),
@@ -91,10 +101,10 @@ def open_plan(
 
 
 @contextmanager
-def _opened(spec: RenderSpec, limits: MediaLimits) -> Iterator[Target]:
+def _opened(spec: RenderSpec, limits: MediaLimits, opens: OpenTarget) -> Iterator[Target]:
     with ExitStack() as stack:
         with role_told("the target"):
-            target = stack.enter_context(open_wanted_target(spec, limits))
+            target = stack.enter_context(opens(spec, limits))
         yield target
 
 
@@ -134,14 +144,19 @@ def _stages(
 
 
 def _who_gets_what(
-    casting: Casting, spec: RenderSpec, tools: Tools, *, info: MediaInfo, on_look: OnShare
+    casting: Casting,
+    spec: RenderSpec,
+    tools: Tools,
+    *,
+    info: MediaInfo,
+    finds_people: FindPeople,
 ) -> Stage:
     """The people of a still are those whom its one frame shows; a video is looked through where that is needed."""
     if info.kind == "still" and spec.face_map.choices:
         return _assigned_in_still(casting)
     if not casting.needs_people:
         return assigned(casting.by_likeness())
-    people = find_people(spec.target, tools, on_progress=on_look).people
+    people = finds_people(spec.target, tools).people
     # Of a part the clock starts with the part, and people were seen by the whole file's.
     whole = probe(spec.target, tools.limits)
     clock_s = float(info.clock_offset_s - whole.clock_offset_s)

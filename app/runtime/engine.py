@@ -31,6 +31,8 @@ from app.jobs.job import Claim, JobFailure, JobState
 from app.jobs.store import JobStore
 from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.spec import RenderSpec
+from app.runtime.endpoint import Desk, Endpoint, lost_device
+from app.runtime.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -78,12 +80,18 @@ class EngineOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineParts:
-    """What an engine is wired of, in `bootstrap`."""
+    """What an engine is wired of, in `bootstrap`.
+
+    Attributes:
+        executor: Renders jobs.
+        desk: Answers the short calls of those who wait.
+    """
 
     store: JobStore
     engines: EngineRegister
     folders: DataFolders
     executor: Executor
+    desk: Desk
     options: EngineOptions = EngineOptions()
 
 
@@ -95,10 +103,17 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
         should_stop: For example a `StopFlag`.
     """
     sweep_scratch(parts.store, parts.folders)
-    with _Heart(parts, should_stop) as heart:
+    for preview in parts.folders.previews.iterdir():
+        remove_tree(preview)
+    turns = Turns()
+    with (
+        _Heart(parts, should_stop, turns) as heart,
+        Endpoint(parts.folders.engine_socket, parts.desk, turns) as endpoint,
+    ):
         logger.info("engine %s is ready", parts.options.name)
         queue = _Queue(parts)
         while not should_stop():
+            endpoint.check_device()
             claim = queue.take()
             if claim is None:
                 time.sleep(parts.options.idle_s)
@@ -120,8 +135,11 @@ def sweep_scratch(store: JobStore, folders: DataFolders) -> None:
 class _Heart:
     """The thread that tells the store how the job is doing, and the job what the store wishes."""
 
-    def __init__(self, parts: EngineParts, is_engine_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, parts: EngineParts, is_engine_stopping: Callable[[], bool], turns: Turns
+    ) -> None:
         self._parts = parts
+        self._turns = turns
         self.is_engine_stopping = is_engine_stopping
         self._lock = threading.Lock()
         self._claim: Claim | None = None
@@ -155,6 +173,11 @@ class _Heart:
     def should_stop(self) -> bool:
         """Whether the job at hand is to end: it is unwanted, or the engine has to stop."""
         return self._is_job_unwanted or self.is_engine_stopping()
+
+    def may_go_on(self) -> bool:
+        """Asked before each window of frames: whoever waits for a short call goes first."""
+        self._turns.give_way(self.should_stop)
+        return not self.should_stop()
 
     def _hold(self, claim: Claim | None) -> None:
         # Waits for a tick under way, so that no renewal of the last job falls into the next one.
@@ -256,15 +279,6 @@ def _settle(parts: EngineParts, claim: Claim, heart: _Heart) -> None:
         store.stop(claim, JobState.FAILED, _failure_of(error))
 
 
-def lost_device(error: BaseException | None) -> DeviceError | None:
-    """The failure of the device itself behind an error; running out of its memory, or its absence, is none."""
-    while error is not None:
-        if type(error) is DeviceError:
-            return error
-        error = error.__cause__
-    return None
-
-
 def _settle_canceled(store: JobStore, claim: Claim, heart: _Heart) -> None:
     if store.is_cancel_requested(claim):
         store.stop(claim, JobState.CANCELED)
@@ -286,7 +300,7 @@ def _render(parts: EngineParts, claim: Claim, heart: _Heart) -> tuple[RenderResu
     result = parts.executor.render(
         claim.job.spec.model_copy(update={"output": made}),
         on_progress=heart.on_progress,
-        should_stop=heart.should_stop,
+        should_stop=lambda: not heart.may_go_on(),
     )
     # Here and not while publishing: in that transaction everybody else has to wait.
     sync(made)

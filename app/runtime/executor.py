@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 
 from app.core.errors import Cancelled
 from app.core.types import Notice, Window
+from app.pipeline.people import find_people
 from app.pipeline.plan import open_plan
 from app.pipeline.progress import PersonCount, Progress, RenderResult
 from app.pipeline.spec import RenderSpec
@@ -46,9 +48,10 @@ class LocalExecutor:
             if should_stop():
                 raise Cancelled("stopped on request")
 
+        finds_people = partial(find_people, on_progress=stop_if_asked)
         tally = _Tally()
         with (
-            open_plan(spec, self._tools, on_look=stop_if_asked) as plan,
+            open_plan(spec, self._tools, finds_people=finds_people) as plan,
             closing(run_threaded(plan.windows(), plan.stages)) as finished,
         ):
             tally.expect(plan.people)

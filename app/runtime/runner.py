@@ -80,7 +80,7 @@ class Link(Generic[T]):
 
 
 def run_serial(source: Iterable[T], stages: Iterable[Stage[T]]) -> Iterator[T]:
-    """Nest the stages in this thread: for tests, and to debug."""
+    """Nest the stages in this thread: for one frame, for tests, and to debug."""
     items = iter(source)
     for stage in stages:
         items = stage(items)

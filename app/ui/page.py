@@ -6,21 +6,22 @@ and only ids of uploads reach a Gradio control.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from types import MappingProxyType
+from typing import Any, Final, get_args
 
 import gradio as gr
 from fastapi import FastAPI
 from gradio.i18n import I18nData
 from starlette.staticfiles import StaticFiles
 
+from app.catalog import ProcessorInfo
 from app.core.error_table import ERROR_TABLE, Language
-from app.pipeline.spec import ConsentBasis, OutputChoices, RenderSpec
-from app.service import ProcessorInfo
+from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec
 from app.ui.controls import OptionControls, draw_options, option_texts
 from app.ui.gradio_routes import guard_mounted_gradio
-from app.ui.start import EVERYONE, ONE_PERSON, PageStudio, StartForm, StepControls, submit
+from app.ui.start import PageStudio, StartForm, StepControls, describe, submit
 from app.ui.texts import ENGLISH, Texts
 from app.ui.theme import make_theme
 
@@ -29,6 +30,10 @@ _ENCODING = OutputChoices.model_json_schema()
 _STARTS_AT_ONCE = 4
 _STARTS_WAITING = 32
 _TINY_UPLOAD_BYTES = 1
+_USUAL_THRESHOLD = FaceMap.model_fields["threshold"].default
+_QUIET: Final[Mapping[str, Any]] = MappingProxyType(
+    {"api_visibility": "private", "show_progress": "hidden"}
+)
 
 # The browser fills in what Gradio must not hold before an event, and hears what became of it after.
 _JS_CHOSEN = "(...values) => window.facedock.chosen(values)"
@@ -36,7 +41,8 @@ _JS_STARTED = "(reply) => { window.facedock.started(reply); }"
 _JS_START_FAILED = "() => { window.facedock.started(null); }"
 _JS_CONSENT = "(basis) => { window.facedock.consent(basis); }"
 _JS_STEPS = "(...ticks) => { window.facedock.steps(ticks); }"
-_JS_WHOM = f"""(whom) => ({{ __type__: "update", visible: whom === "{ONE_PERSON}" }})"""
+_JS_DESCRIBED = "(reply) => { window.facedock.described(reply); }"
+_JS_DESCRIBE_FAILED = "() => { window.facedock.described(null); }"
 
 
 def mount_page(app: FastAPI, studio: PageStudio) -> FastAPI:
@@ -108,17 +114,16 @@ def build_page(studio: PageStudio, texts: Texts) -> gr.Blocks:
     with gr.Blocks(title="FaceDock", analytics_enabled=False, fill_width=True) as demo:
         _markup("<fd-header></fd-header>")
         with gr.Row(elem_id="fd-columns"):
-            form, start, reply = _columns(studio.processors(), texts)
-        _connect(studio, form, start=start, reply=reply)
+            form, start = _columns(studio.processors(), texts)
+        _connect_start(studio, form, start)
+        _connect_preview(form)
         demo.queue(
             max_size=_STARTS_WAITING, default_concurrency_limit=_STARTS_AT_ONCE, api_open=False
         )
     return demo
 
 
-def _columns(
-    processors: Sequence[ProcessorInfo], texts: Texts
-) -> tuple[StartForm, gr.Button, gr.JSON]:
+def _columns(processors: Sequence[ProcessorInfo], texts: Texts) -> tuple[StartForm, gr.Button]:
     with gr.Column(elem_id="fd-media"):
         with _card():
             _heading(texts("section.media"))
@@ -131,7 +136,8 @@ def _columns(
         with _card():
             _markup("<fd-stage></fd-stage>")
         with _card():
-            whom, number = _people(texts)
+            _heading(texts("section.people"))
+            _markup(f'<fd-people data-threshold="{_USUAL_THRESHOLD}"></fd-people>')
     with gr.Column(elem_id="fd-choices"):
         with _card():
             steps = _processing(processors, texts)
@@ -140,17 +146,9 @@ def _columns(
         with gr.Column(elem_id="fd-start-bar"):
             start = gr.Button(texts("start.button"), variant="primary", elem_id="fd-start")
             _markup("<fd-note></fd-note>")
-        sources, target, reply = _carriers()
-    form = StartForm(
-        sources=sources,
-        target=target,
-        consent=consent,
-        whom=whom,
-        number=number,
-        encoding=encoding,
-        steps=steps,
-    )
-    return form, start, reply
+        own = gr.Textbox(visible="hidden", elem_id="fd-own-choices")
+    form = StartForm(own=own, consent=consent, encoding=encoding, steps=steps)
+    return form, start
 
 
 def _card(id: str | None = None) -> gr.Column:
@@ -164,27 +162,6 @@ def _heading(text: I18nData) -> None:
 def _markup(value: str | I18nData, template: str = "${value}") -> None:
     """Markup of our own; Gradio's style for prose and its click event stay away from it."""
     gr.HTML(value, html_template=template, js_on_load=None, apply_default_css=False)
-
-
-def _people(texts: Texts) -> tuple[gr.Radio, gr.Number]:
-    _heading(texts("section.people"))
-    whom = gr.Radio(
-        [(texts("people.everyone"), EVERYONE), (texts("people.one"), ONE_PERSON)],
-        value=EVERYONE,
-        label=texts("people.whom"),
-        elem_classes="fd-segments",
-    )
-    number = gr.Number(
-        # No bound here: Gradio refuses a value beyond one with a message of its own, also while nobody sees the field.
-        value=1,
-        precision=0,
-        visible=False,
-        label=texts("people.number"),
-        info=texts("people.number.info"),
-        elem_classes="fd-number",
-    )
-    whom.change(None, whom, number, js=_JS_WHOM, api_visibility="private")
-    return whom, number
 
 
 def _processing(processors: Sequence[ProcessorInfo], texts: Texts) -> tuple[StepControls, ...]:
@@ -202,6 +179,7 @@ def _processing(processors: Sequence[ProcessorInfo], texts: Texts) -> tuple[Step
 
 def _output(texts: Texts) -> tuple[OptionControls, gr.Radio]:
     _heading(texts("section.output"))
+    _markup("<fd-timing></fd-timing>")
     with gr.Accordion(texts("output.more"), open=False, elem_classes="fd-fold"):
         encoding = draw_options(_ENCODING, "encoding", texts)
     consent = gr.Radio(
@@ -214,27 +192,32 @@ def _output(texts: Texts) -> tuple[OptionControls, gr.Radio]:
     return encoding, consent
 
 
-def _carriers() -> tuple[gr.Textbox, gr.Textbox, gr.JSON]:
-    """Controls that nobody sees: ids of uploads on their way in, the answer on its way out."""
-    return (
-        gr.Textbox(visible="hidden", elem_id="fd-source-ids"),
-        gr.Textbox(visible="hidden", elem_id="fd-target-id"),
-        gr.JSON(visible="hidden", elem_id="fd-reply"),
-    )
-
-
-def _connect(studio: PageStudio, form: StartForm, *, start: gr.Button, reply: gr.JSON) -> None:
+def _connect_start(studio: PageStudio, form: StartForm, start: gr.Button) -> None:
     def on_start(*values: Any) -> dict[str, Any]:
         return submit(studio, form, values)
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    started = start.click(on_start, list(form.components), reply, js=_JS_CHOSEN, **private)
-    started.success(None, reply, None, js=_JS_STARTED, **private)
-    started.failure(None, None, None, js=_JS_START_FAILED, **private)
-    form.consent.change(None, form.consent, None, js=_JS_CONSENT, **private)  # type: ignore[attr-defined]
+    reply = gr.JSON(visible="hidden")
+    started = start.click(on_start, list(form.components), reply, js=_JS_CHOSEN, **_QUIET)
+    started.success(None, reply, None, js=_JS_STARTED, **_QUIET)
+    started.failure(None, None, None, js=_JS_START_FAILED, **_QUIET)
+    form.consent.change(None, form.consent, None, js=_JS_CONSENT, **_QUIET)  # type: ignore[attr-defined]
     ticks = [step.enabled for step in form.steps]
     for tick in ticks:
-        tick.change(None, ticks, None, js=_JS_STEPS, **private)  # type: ignore[attr-defined]
+        tick.change(None, ticks, None, js=_JS_STEPS, **_QUIET)  # type: ignore[attr-defined]
+
+
+def _connect_preview(form: StartForm) -> None:
+    """The picture itself never comes here: only what to ask the HTTP API for."""
+
+    def on_ask(*values: Any) -> dict[str, Any]:
+        return describe(form, values)
+
+    # Pressed by our own script, when somebody wants a preview.
+    ask = gr.Button(visible="hidden", elem_id="fd-ask-preview")
+    reply = gr.JSON(visible="hidden")
+    described = ask.click(on_ask, list(form.components), reply, js=_JS_CHOSEN, **_QUIET)
+    described.success(None, reply, None, js=_JS_DESCRIBED, **_QUIET)
+    described.failure(None, None, None, js=_JS_DESCRIBE_FAILED, **_QUIET)
 
 
 def _head() -> str:

@@ -1,24 +1,32 @@
 """The Start button: the page's controls become one job request."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gradio.components import Component
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from app.catalog import ProcessorInfo
 from app.core.errors import AppError, UsageError
 from app.jobs.job import Job, JobRequest, MediaId
-from app.pipeline.spec import FaceMap, OutputChoices, Step
+from app.pipeline.spec import FaceMap, OutputChoices, Step, Timing
 from app.processors.base import told
-from app.service import ProcessorInfo
 from app.ui.controls import OptionControls
 
 logger = logging.getLogger(__name__)
 
-EVERYONE = "everyone"
-ONE_PERSON = "one"
+
+class OwnChoices(BaseModel):
+    """What the page's own elements hold, as they write it into the one hidden field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    target: MediaId
+    sources: tuple[MediaId, ...]
+    face_map: FaceMap[MediaId]
+    timing: Timing
 
 
 class PageStudio(Protocol):
@@ -52,26 +60,19 @@ class StartForm:
     """The page's controls, as far as they say what a job is.
 
     Attributes:
-        sources: Holds ids of uploaded photos, with spaces between.
-        target: Holds the id of the upload to change.
-        whom: `everyone` or `one`.
-        number: Number of the one person, from 1.
+        own: Holds `OwnChoices` as JSON.
     """
 
-    sources: Component
-    target: Component
+    own: Component
     consent: Component
-    whom: Component
-    number: Component
     encoding: OptionControls
     steps: tuple[StepControls, ...]
 
     @property
     def components(self) -> tuple[Component, ...]:
         """Every control, in the order in which `request` wants the values."""
-        first = (self.sources, self.target, self.consent, self.whom, self.number)
         steps = [component for step in self.steps for component in step.components]
-        return (*first, *self.encoding.components, *steps)
+        return (self.own, self.consent, *self.encoding.components, *steps)
 
     def request(self, values: Sequence[Any]) -> JobRequest:
         """Read the controls' values.
@@ -82,16 +83,18 @@ class StartForm:
         Raises:
             UsageError: Something is missing or out of its range.
         """
-        sources, target, consent, whom, number, *rest = values
+        own, consent, *rest = values
         encoding, rest = rest[: len(self.encoding.names)], rest[len(self.encoding.names) :]
         try:
+            chosen = OwnChoices.model_validate_json(own or "{}")
             return JobRequest(
-                sources=tuple(MediaId(id) for id in (sources or "").split()),
-                target=MediaId(target or ""),
+                sources=chosen.sources,
+                target=chosen.target,
                 consent=consent or None,
                 steps=self._steps(rest),
-                face_map=_face_map(whom, number),
+                face_map=chosen.face_map,
                 encoding=OutputChoices(**self.encoding.read(encoding)),
+                timing=chosen.timing,
             )
         except ValidationError as error:
             raise UsageError(told(error.errors())) from error
@@ -112,21 +115,25 @@ def submit(studio: PageStudio, form: StartForm, values: Sequence[Any]) -> dict[s
     Returns:
         `{"job": id}`, or `{"error": {"code", "message"}}` in the words of the HTTP API.
     """
+    return _answered(lambda: {"job": studio.submit(form.request(values)).id})
+
+
+def describe(form: StartForm, values: Sequence[Any]) -> dict[str, Any]:
+    """Say what a job of these values would be, so that the page can ask the HTTP API for a preview of it.
+
+    Returns:
+        `{"request": {...}}`, or as `submit`.
+    """
+    return _answered(lambda: {"request": form.request(values).model_dump(mode="json")})
+
+
+def _answered(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
-        return {"job": studio.submit(form.request(values)).id}
+        return work()
     except AppError as error:
         return {"error": {"code": error.code, "message": error.message}}
     except Exception as error:
         # A door: whatever it is, people get a sentence, and no path or stack leaves the server.
-        logger.error("a job could not be submitted: %s", type(error).__name__)
+        logger.error("the page's choices made no job: %s", type(error).__name__)
         logger.debug("the reason", exc_info=error)
         return {"error": {"code": AppError.code, "message": ""}}
-
-
-def _face_map(whom: str | None, number: float | None) -> FaceMap[MediaId]:
-    """Everybody, or the one person of this number."""
-    if whom != ONE_PERSON:
-        return FaceMap()
-    if number is None or number < 1 or number != int(number):
-        raise UsageError("say which person: a whole number, counted from 1 at the left")
-    return FaceMap.only(int(number))

@@ -92,6 +92,8 @@ def test_the_authorization_stands_before_every_route_of_the_api(volume: Volume) 
     ]
     assert len(paths) >= 14
     for path, method in paths:
-        answer = client.request(method, path.format(media_id="m", job_id="j"))
+        answer = client.request(
+            method, path.format(media_id="m", job_id="j", face_id="f", number=1)
+        )
         assert answer.status_code == 403, (method, path)
     assert client.get("/healthz").status_code == 200

@@ -85,6 +85,21 @@ def test_a_malformed_option_is_wrong_usage(processors: str, assignment: str) -> 
 
 
 @pytest.mark.weights
+def test_people_are_told_with_numbers_and_cards(
+    run: Run, six_people_path: Path, tmp_path: Path
+) -> None:
+    done = run("people", six_people_path, "--json", "--cards", tmp_path / "cards")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["files"] == [str(six_people_path)]
+    assert [person["number"] for person in told["people"]] == [1, 2, 3, 4, 5, 6]
+    cards = sorted((tmp_path / "cards").iterdir())
+    assert [card.name for card in cards] == [f"person_{n}.jpg" for n in range(1, 7)]
+    with Image.open(cards[0]) as card:
+        assert card.size[0] == card.size[1] <= 256
+
+
+@pytest.mark.weights
 def test_faces_are_told_left_to_right(run: Run, six_people_path: Path) -> None:
     done = run("faces", six_people_path, "--json")
     told = json.loads(done.stdout)

@@ -4,10 +4,15 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import av
+import numpy as np
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from tests.e2e.site import Site, running_site
+from tests.e2e.visit import DESKTOP, Visit
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -47,3 +52,50 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    context = chromium.new_context(locale="en-US", viewport=DESKTOP)  # type: ignore[arg-type]
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(context: BrowserContext, site: Site) -> Visit:
+    return Visit(context.new_page(), site.url).open()
+
+
+@pytest.fixture
+def face(tmp_path: Path, astronaut: NDArray[np.uint8]) -> Path:
+    file = tmp_path / "a face.jpg"
+    Image.fromarray(astronaut).save(file)
+    return file
+
+
+@pytest.fixture
+def picture(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
+    file = tmp_path / "<b>grace & 格蕾丝.png"
+    Image.fromarray(grace_hopper).save(file)
+    return file
+
+
+@pytest.fixture
+def video(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
+    file = tmp_path / "clip.mp4"
+    with av.open(str(file), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 256, 300, "yuv420p"
+        for index in range(60):
+            moved = np.ascontiguousarray(np.roll(grace_hopper[::2, ::2], index, 1))
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(moved, format="rgb24")))
+        container.mux(stream.encode())
+    return file
+
+
+@pytest.fixture
+def slow(site: Site) -> Iterator[None]:
+    """A job of some seconds, long enough to be looked at."""
+    usual, site.engine.frame_s = site.engine.frame_s, 0.05
+    yield
+    site.engine.frame_s = usual

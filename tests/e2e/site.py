@@ -6,7 +6,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -23,6 +23,7 @@ from app.core.types import CropSpec, FaceBatch, Notice
 from app.inference.spec import ModelZoo
 from app.jobs.database import Database
 from app.jobs.engines import EngineRegister
+from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders, move_into_place
 from app.jobs.job import Claim, JobFailure, JobState
 from app.jobs.library import MediaLibrary
@@ -32,8 +33,10 @@ from app.media.preview import thumbnail_jpeg
 from app.media.probe import probe
 from app.pipeline.progress import Progress, RenderResult
 from app.processors.base import ProcessorOptions, ProcessorSpec
+from app.runtime.calls import Answer, Call, FacesSeen, PeopleSeen, PreviewMade
 from app.service import Studio, StudioParts
 from app.ui.page import mount_page
+from tests.jobs.fakes import FakeDesk, FakeEngine
 
 
 class SwapOptions(ProcessorOptions):
@@ -80,7 +83,36 @@ PROCESSORS = {
 }
 
 
-class FakeEngine:
+class SiteDesk(FakeDesk):
+    """Sees people side by side on everything, and gives previews turned blue; its pictures can be shown."""
+
+    def answer(
+        self, call: Call, *, on_progress: Callable[[float], None], should_stop: Callable[[], bool]
+    ) -> Answer:
+        answer = super().answer(call, on_progress=on_progress, should_stop=should_stop)
+        if isinstance(answer, FacesSeen):
+            faces = tuple(
+                f.model_copy(update={"thumbnail": square(f.number)}) for f in answer.faces
+            )
+            return answer.model_copy(update={"faces": faces})
+        if isinstance(answer, PeopleSeen):
+            people = tuple(
+                p.model_copy(update={"thumbnail": square(p.number)}) for p in answer.people
+            )
+            return answer.model_copy(update={"people": people})
+        if isinstance(answer, PreviewMade):
+            return answer.model_copy(update={"picture": square(7)})
+        return answer
+
+
+def square(shade: int) -> bytes:
+    """A small JPEG; each number has a shade of its own."""
+    out = BytesIO()
+    Image.new("RGB", (64, 48), (30 * shade, 90, 160)).save(out, "JPEG")
+    return out.getvalue()
+
+
+class FakeRunner:
     """Takes jobs as an engine does; a picture comes back turned blue, a video as it is.
 
     Attributes:
@@ -95,7 +127,7 @@ class FakeEngine:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self) -> "FakeEngine":
+    def __enter__(self) -> "FakeRunner":
         self.engines.seen("cpu", state="idle", pid=os.getpid())
         self._thread.start()
         return self
@@ -174,7 +206,8 @@ class Site:
 
     url: str
     studio: Studio
-    engine: FakeEngine
+    engine: FakeRunner
+    calls: FakeEngine
     gradio_cache: Path
 
 
@@ -201,6 +234,7 @@ def running_site(root: Path) -> Iterator[Site]:
     folders = DataFolders(root)
     folders.create()
     with Database(folders.database) as database:
+        calls = FakeEngine(desk=SiteDesk(library=FaceLibrary(folders.faces)))
         store, engines = JobStore(database), EngineRegister(database)
         parts = StudioParts(
             folders=folders,
@@ -211,13 +245,15 @@ def running_site(root: Path) -> Iterator[Site]:
             models=(),
             models_dir=folders.root / "models",
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, MediaLimits()),
+            engine=calls,
         )
         studio = Studio(parts)
         app = mount_page(create_app(studio), studio)
-        with FakeEngine(store, engines) as engine, served(app) as url:
+        with FakeRunner(store, engines) as engine, served(app) as url:
             yield Site(
                 url=url,
                 studio=studio,
                 engine=engine,
+                calls=calls,
                 gradio_cache=Path(os.environ["GRADIO_TEMP_DIR"]),
             )

@@ -2,139 +2,17 @@
 
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import av
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from app.core.errors import IntimateContentError
-from app.jobs.job import Job, JobFailure, JobId, JobState
-from app.pipeline.spec import FaceMap
+from app.jobs.job import JobFailure, JobState
 from tests.e2e.site import Site
-
-DESKTOP = {"width": 1440, "height": 900}
-PHONE = {"width": 390, "height": 844}
-WAIT_MS = 20_000
-
-
-@dataclass
-class Visit:
-    """One open page, and what it did that it should not have done."""
-
-    page: Page
-    url: str
-    outside: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def open(self, address: str = "") -> "Visit":
-        self.page.set_default_timeout(WAIT_MS)
-        self.page.on("request", lambda request: self._note_request(request.url))
-        self.page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(self.url + address)
-        self.page.wait_for_selector("fd-note p")
-        self.page.wait_for_selector("fd-jobs > *")
-        return self
-
-    def _note_request(self, url: str) -> None:
-        if not url.startswith((self.url, "data:", "blob:")):
-            self.outside.append(url)
-
-    def choose_target(self, file: Path) -> None:
-        self.page.set_input_files("fd-target input", file)
-
-    def add_faces(self, *files: Path) -> None:
-        before = self.page.locator("fd-faces img").count()
-        self.page.set_input_files("fd-faces input", [str(file) for file in files])
-        expect(self.page.locator("fd-faces img")).to_have_count(before + len(files))
-
-    def consent(self, basis: str = "self") -> None:
-        self.page.check(f'#fd-consent input[value="{basis}"]')
-
-    def prepare(self, target: Path, face: Path) -> None:
-        """Everything up to Start."""
-        self.choose_target(target)
-        self.add_faces(face)
-        self.consent()
-        expect(self.note).to_have_text("Ready to start")
-
-    def start(self) -> None:
-        self.page.click("#fd-start")
-
-    @property
-    def note(self) -> Any:
-        return self.page.locator("fd-note")
-
-    @property
-    def stage(self) -> Any:
-        return self.page.locator("fd-stage")
-
-    @property
-    def job_id(self) -> JobId:
-        self.page.wait_for_url(re.compile("#job="))
-        return JobId(self.page.url.rpartition("=")[2])
-
-
-@pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    context = chromium.new_context(locale="en-US", viewport=DESKTOP)  # type: ignore[arg-type]
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def visit(context: BrowserContext, site: Site) -> Visit:
-    return Visit(context.new_page(), site.url).open()
-
-
-@pytest.fixture
-def face(tmp_path: Path, astronaut: NDArray[np.uint8]) -> Path:
-    file = tmp_path / "a face.jpg"
-    Image.fromarray(astronaut).save(file)
-    return file
-
-
-@pytest.fixture
-def picture(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
-    file = tmp_path / "<b>grace & 格蕾丝.png"
-    Image.fromarray(grace_hopper).save(file)
-    return file
-
-
-@pytest.fixture
-def video(tmp_path: Path, grace_hopper: NDArray[np.uint8]) -> Path:
-    file = tmp_path / "clip.mp4"
-    with av.open(str(file), "w") as container:
-        stream = container.add_stream("libx264", rate=25)
-        stream.width, stream.height, stream.pix_fmt = 256, 300, "yuv420p"
-        for index in range(60):
-            moved = np.ascontiguousarray(np.roll(grace_hopper[::2, ::2], index, 1))
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(moved, format="rgb24")))
-        container.mux(stream.encode())
-    return file
-
-
-@pytest.fixture
-def slow(site: Site) -> Iterator[None]:
-    """A job of some seconds, long enough to be looked at."""
-    usual, site.engine.frame_s = site.engine.frame_s, 0.05
-    yield
-    site.engine.frame_s = usual
-
-
-def finished(site: Site, job_id: JobId) -> Job:
-    deadline = time.monotonic() + WAIT_MS / 1000
-    while not (job := site.studio.job(job_id)).state.is_final:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return job
+from tests.e2e.visit import PHONE, Visit, finished
 
 
 def test_a_picture_goes_from_upload_to_download(
@@ -256,8 +134,6 @@ def test_start_says_what_is_missing(visit: Visit, site: Site, picture: Path, fac
 
 def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face: Path) -> None:
     visit.prepare(picture, face)
-    visit.page.get_by_label("One person").check()
-    visit.page.get_by_label("Number of the person").fill("3")
     visit.page.get_by_label("number input for Likeness").fill("0.25")
     visit.page.get_by_label("Keep the inside of the mouth").uncheck()
     visit.page.get_by_label("Polish faces").check()
@@ -270,7 +146,6 @@ def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face
     expect(visit.page.get_by_label("range slider for Quality")).to_have_value("55")
     visit.start()
     request = finished(site, visit.job_id).request
-    assert request.face_map == FaceMap.only(3)
     assert request.encoding.quality == 55
     steps = {step.processor: step.options for step in request.steps}
     assert steps["face_swapper"] == {
@@ -466,13 +341,3 @@ def test_every_ground_for_consent_is_seen_when_one_is_asked_for(
         bottom = box["y"] + box["height"]
         assert box["y"] >= 0 and bottom <= size[1] + 1
         assert bottom <= bar["y"] + 1 or box["y"] >= bar["y"] + bar["height"]
-
-
-def test_a_senseless_number_is_said_and_forgotten(visit: Visit, picture: Path, face: Path) -> None:
-    visit.prepare(picture, face)
-    visit.page.get_by_label("One person").check()
-    visit.page.get_by_label("Number of the person").fill("0")
-    visit.start()
-    expect(visit.note).to_contain_text("counted from 1")
-    visit.page.get_by_label("Everyone", exact=True).check()
-    visit.start()

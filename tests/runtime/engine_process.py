@@ -9,7 +9,7 @@ from app.jobs.folders import DataFolders
 from app.jobs.store import JobStore, LeaseTerms
 from app.runtime.engine import EngineOptions, EngineParts, run_engine
 from app.runtime.stopping import stop_when_asked
-from tests.jobs.fakes import FakeExecutor
+from tests.jobs.fakes import FakeDesk, FakeExecutor
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--step-s", type=float, default=0.01)
     parser.add_argument("--lease-s", type=float, default=15.0)
     parser.add_argument("--attempts", type=int, default=3)
+    parser.add_argument("--call-steps", type=int, default=1)
     parser.add_argument("--parent-fd", type=int)
     asked = parser.parse_args()
     folders = DataFolders(asked.data)
@@ -31,6 +32,7 @@ def main() -> None:
                 engines=EngineRegister(database),
                 folders=folders,
                 executor=FakeExecutor(steps=asked.steps, step_s=asked.step_s),
+                desk=FakeDesk(steps=asked.call_steps, step_s=0.05),
                 options=EngineOptions(name=asked.name, idle_s=0.02, tick_s=0.05, beat_s=0.2),
             ),
             should_stop=stop,

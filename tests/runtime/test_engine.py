@@ -21,9 +21,10 @@ from app.core.errors import (
 from app.jobs.job import Job, JobState
 from app.jobs.lease import LeaseClock
 from app.jobs.store import JobStore
+from app.runtime.caller import EngineCaller
 from app.runtime.engine import EngineOptions, EngineParts, run_engine
 from app.runtime.stopping import StopFlag
-from tests.jobs.fakes import VIDEO, FakeExecutor, Volume, open_volume
+from tests.jobs.fakes import VIDEO, FakeDesk, FakeExecutor, Volume, open_volume
 
 QUICK = EngineOptions(idle_s=0.01, tick_s=0.02, beat_s=0.05)
 
@@ -35,13 +36,16 @@ def volume(tmp_path: Path) -> Iterator[Volume]:
 
 
 @contextmanager
-def running(volume: Volume, executor: FakeExecutor) -> Iterator[StopFlag]:
+def running(
+    volume: Volume, executor: FakeExecutor, desk: FakeDesk | None = None
+) -> Iterator[StopFlag]:
     stop = StopFlag()
     parts = EngineParts(
         store=volume.store,
         engines=volume.engines,
         folders=volume.folders,
         executor=executor,
+        desk=desk or FakeDesk(),
         options=QUICK,
     )
     thread = threading.Thread(target=run_engine, args=(parts,), kwargs={"should_stop": stop})
@@ -258,6 +262,7 @@ def test_an_engine_whose_device_is_lost_ends_and_its_job_waits_for_the_next(volu
         engines=volume.engines,
         folders=volume.folders,
         executor=FakeExecutor(error=gate),
+        desk=FakeDesk(),
         options=QUICK,
     )
     with pytest.raises(DeviceError, match="gone"):
@@ -275,6 +280,77 @@ def test_a_device_without_room_ends_the_job_and_not_the_engine(
     job = volume.submit()
     with running(volume, FakeExecutor(error=error)):
         assert ended(volume, job).state is JobState.FAILED
+
+
+def test_a_running_job_gives_way_to_a_call_and_both_end(volume: Volume) -> None:
+    seen: list[tuple[float, str]] = []
+    job = volume.submit()
+    executor = FakeExecutor(
+        steps=60, step_s=0.02, on_step=lambda _: seen.append((time.monotonic(), "window"))
+    )
+    desk = FakeDesk(steps=20, step_s=0.02)
+    caller = EngineCaller(volume.folders.engine_socket)
+    with running(volume, executor, desk):
+        wait_for(lambda: len(seen) > 3)
+        began = time.monotonic()
+        answer = caller.find_faces(job.spec.target)
+        ended_at = time.monotonic()
+        done = ended(volume, job)
+    assert len(answer.faces) == 1
+    assert done.state is JobState.DONE
+    during = [at for at, _ in seen if began + 0.04 < at < ended_at]
+    # The window that was on its way, and no other; without the turns some fifteen would fit.
+    assert len(during) <= 1
+    assert ended_at - began < 2
+
+
+def test_a_job_gets_on_however_many_calls_come(volume: Volume) -> None:
+    job = volume.submit()
+    stop = threading.Event()
+    caller = EngineCaller(volume.folders.engine_socket)
+
+    def keep_calling() -> None:
+        while not stop.is_set():
+            caller.find_faces(job.spec.target)
+
+    with running(volume, FakeExecutor(steps=20), FakeDesk(step_s=0.02)):
+        callers = [threading.Thread(target=keep_calling) for _ in range(4)]
+        wait_for(volume.folders.engine_socket.exists)
+        for each in callers:
+            each.start()
+        try:
+            assert ended(volume, job).state is JobState.DONE
+        finally:
+            stop.set()
+            for each in callers:
+                each.join()
+
+
+def test_a_call_that_finds_the_device_lost_ends_the_engine(volume: Volume) -> None:
+    parts = EngineParts(
+        store=volume.store,
+        engines=volume.engines,
+        folders=volume.folders,
+        executor=FakeExecutor(),
+        desk=FakeDesk(error=DeviceError("the device is gone")),
+        options=QUICK,
+    )
+    caller = EngineCaller(volume.folders.engine_socket)
+    told: list[BaseException] = []
+
+    def call() -> None:
+        wait_for(volume.folders.engine_socket.exists)
+        try:
+            caller.find_faces(Path("photo.png"))
+        except DeviceError as error:
+            told.append(error)
+
+    asking = threading.Thread(target=call)
+    asking.start()
+    with pytest.raises(DeviceError, match="gone"):
+        run_engine(parts, should_stop=lambda: False)
+    asking.join()
+    assert len(told) == 1
 
 
 def test_an_attempt_that_lost_its_lease_leaves_the_next_ones_files_alone(volume: Volume) -> None:

@@ -9,10 +9,10 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.catalog import ProcessorInfo
 from app.core.errors import AppError
 from app.jobs.job import Job, JobId, JobRequest, JobState
 from app.pipeline.spec import RenderSpec
-from app.service import ProcessorInfo
 
 
 class Mood(StrEnum):

@@ -241,6 +241,25 @@ def test_our_own_files_name_no_other_host() -> None:
         assert hosts <= {"http://www.w3.org"}
 
 
+def test_a_preview_is_described_and_no_picture_passes_through_gradio(
+    app: FastAPI, client: TestClient
+) -> None:
+    components = {c["id"]: c for c in client.get("/config").json()["components"]}
+    index, _ = server_events(app)[1]
+    inputs = client.get("/config").json()["dependencies"][index]["inputs"]
+    data = [components[id]["props"].get("value") for id in inputs]
+    own = {"target": "t1", "sources": ["s1"], "face_map": {}, "timing": {}}
+    data[:2] = [json.dumps(own), "self"]
+    request = output_of(call(client, index, data))["request"]
+    assert (request["target"], request["sources"]) == ("t1", ["s1"])
+
+
+def output_of(said: str) -> Any:
+    messages = [json.loads(line[6:]) for line in said.splitlines() if line.startswith("data: ")]
+    done = next(message for message in messages if message["msg"] == "process_completed")
+    return done["output"]["data"][0]
+
+
 def test_the_page_starts_a_job_through_the_queue(
     app: FastAPI, client: TestClient, studio: FakeStudio
 ) -> None:
@@ -248,11 +267,10 @@ def test_the_page_starts_a_job_through_the_queue(
     index, _ = server_events(app)[0]
     inputs = client.get("/config").json()["dependencies"][index]["inputs"]
     data = [components[id]["props"].get("value") for id in inputs]
-    data[:3] = ["s1", "t1", "self"]
+    own = {"target": "t1", "sources": ["s1"], "face_map": {}, "timing": {}}
+    data[:2] = [json.dumps(own), "self"]
     said = call(client, index, data)
-    messages = [json.loads(line[6:]) for line in said.splitlines() if line.startswith("data: ")]
-    done = next(message for message in messages if message["msg"] == "process_completed")
-    assert done["output"]["data"] == [{"job": "j1"}]
+    assert output_of(said) == {"job": "j1"}
     request = studio.submitted[-1]
     assert request.sources == ("s1",)
     assert [step.processor for step in request.steps] == ["face_swapper"]

@@ -1,3 +1,4 @@
+import json
 import logging
 from typing import Any
 
@@ -5,10 +6,9 @@ import gradio as gr
 import pytest
 
 from app.core.errors import ConsentRequiredError, QueueFullError
-from app.jobs.job import JobRequest, MediaId
-from app.pipeline.spec import FaceMap
+from app.jobs.job import JobRequest
 from app.ui.controls import OptionControls
-from app.ui.start import StartForm, StepControls, submit
+from app.ui.start import StartForm, StepControls, describe, submit
 from tests.ui.conftest import FakeStudio
 
 
@@ -19,11 +19,8 @@ def form() -> StartForm:
     nothing = OptionControls(names=(), components=())
     encoding = OptionControls(names=("quality",), components=(gr.Slider(0, 100),))
     return StartForm(
-        sources=gr.Textbox(),
-        target=gr.Textbox(),
+        own=gr.Textbox(),
         consent=gr.Radio(),
-        whom=gr.Radio(),
-        number=gr.Number(),
         encoding=encoding,
         steps=(
             StepControls(processor="swap", enabled=gr.Checkbox(), options=strength),
@@ -32,14 +29,22 @@ def form() -> StartForm:
     )
 
 
+def own(**changed: Any) -> str:
+    """What the page's own elements write into the hidden field."""
+    usual: dict[str, Any] = {
+        "target": "t1",
+        "sources": ["s1", "s2"],
+        "face_map": {"choices": [], "others": "source"},
+        "timing": {"start_s": 0, "end_s": None, "fps": None},
+    }
+    return json.dumps({**usual, **changed})
+
+
 def values(**changed: Any) -> list[Any]:
     """What the browser sends, in the order of the form's controls."""
     usual: dict[str, Any] = {
-        "sources": "s1 s2",
-        "target": "t1",
+        "own": own(),
         "consent": "self",
-        "whom": "everyone",
-        "number": 1,
         "quality": 90,
         "swap": True,
         "strength": 0.4,
@@ -63,19 +68,30 @@ def test_the_controls_become_a_request(form: StartForm) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("whom", "number", "wanted"),
-    [
-        pytest.param("everyone", 3, FaceMap(), id="everyone, whatever the hidden number says"),
-        pytest.param("everyone", 0, FaceMap(), id="everyone, even where it makes no sense"),
-        pytest.param("one", 1, FaceMap.only(1), id="the first"),
-        pytest.param("one", 4.0, FaceMap.only(4), id="the fourth"),
-    ],
-)
-def test_people_count_from_one(
-    form: StartForm, whom: str, number: float | None, wanted: FaceMap[MediaId]
+def test_each_person_gets_what_the_page_says(form: StartForm) -> None:
+    choices = [
+        {"person": 1, "action": {"photos": ["s1"], "face": 2}},
+        {"person": 3, "action": "blur"},
+    ]
+    face_map = {"choices": choices, "others": "leave", "threshold": 0.5}
+    request = form.request(values(own=own(sources=[], face_map=face_map)))
+    assert [choice.person for choice in request.face_map.choices] == [1, 3]
+    assert (request.face_map.others, request.face_map.threshold) == ("leave", 0.5)
+    assert request.inputs == ("s1", "t1")
+
+
+def test_part_and_rate_of_a_video_are_taken_over(form: StartForm) -> None:
+    request = form.request(values(own=own(timing={"start_s": 1.5, "end_s": 4, "fps": 12})))
+    timing = request.timing
+    assert (timing.start_s, timing.end_s, timing.fps) == (1.5, 4, 12)
+
+
+def test_a_described_job_is_the_one_that_would_be_started(
+    form: StartForm, studio: FakeStudio
 ) -> None:
-    assert form.request(values(whom=whom, number=number)).face_map == wanted
+    described = describe(form, values())["request"]
+    submit(studio, form, values())
+    assert JobRequest.model_validate(described) == studio.submitted[0]
 
 
 def test_only_ticked_steps_run(form: StartForm) -> None:
@@ -91,13 +107,15 @@ def test_a_started_job_is_answered_by_its_id(form: StartForm, studio: FakeStudio
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param({"sources": ""}, id="no face"),
-        pytest.param({"sources": None}, id="a face field that was never filled"),
+        pytest.param({"own": own(sources=[])}, id="no face"),
+        pytest.param({"own": None}, id="a hidden field that was never filled"),
+        pytest.param({"own": "no JSON"}, id="a hidden field that holds something else"),
+        pytest.param({"own": own(path="/etc/passwd")}, id="a hidden field that holds more"),
         pytest.param({"swap": False}, id="no step"),
         pytest.param({"consent": "because"}, id="an unknown ground"),
-        pytest.param({"whom": "one", "number": 0}, id="person 0"),
-        pytest.param({"whom": "one", "number": None}, id="an emptied number"),
-        pytest.param({"whom": "one", "number": 2.5}, id="half a person"),
+        pytest.param({"own": own(face_map={"others": "paint"})}, id="an unknown action"),
+        pytest.param({"own": own(timing={"start_s": 4, "end_s": 2})}, id="an end before the start"),
+        pytest.param({"own": own(timing={"fps": 0})}, id="no frame a second"),
         pytest.param({"quality": 101}, id="quality beyond its bounds"),
     ],
 )
@@ -106,6 +124,7 @@ def test_what_makes_no_sense_is_answered_with_a_code(
 ) -> None:
     reply = submit(studio, form, values(**changed))
     assert reply["error"]["code"] == "request.bad_option"
+    assert describe(form, values(**changed)) == reply
     assert studio.submitted == []
 
 

@@ -9,6 +9,7 @@ export class ApiError extends Error {
   }
 }
 
+const JSON_BODY = { "Content-Type": "application/json" };
 const lost = () => new ApiError("connection");
 
 export function address(path) {
@@ -43,10 +44,29 @@ export function upload(file, onProgress) {
   return { received, abort: () => request.abort() };
 }
 
+// Addresses that the server gave, which begin at its root, below whatever path the page lives.
+export const from = (url) => address(url.replace(/^\/api\/v1\//, ""));
+
+async function askPicture(path, options) {
+  const response = await fetch(address(path), options).catch(() => null);
+  if (!response) throw lost();
+  if (!response.ok) throw refusal(await response.json().catch(() => null));
+  return { picture: await response.blob(), faces: Number(response.headers.get("X-Faces-Swapped")) };
+}
+
+export const findFaces = (mediaId) => ask(`media/${mediaId}/faces`, { method: "POST" });
+export const findPeople = (mediaId, signal) => ask(`media/${mediaId}/people`, { method: "POST", signal });
+export const savedFaces = () => ask("faces");
+export const saveFace = (face) => ask("faces", { method: "POST", headers: JSON_BODY, body: JSON.stringify(face) });
+export const forgetFace = (id) => ask(`faces/${id}`, { method: "DELETE" });
+export const preview = (request, signal) =>
+  askPicture("preview", { method: "POST", signal, headers: JSON_BODY, body: JSON.stringify(request) });
+
 export const forget = (mediaId) => ask(`media/${mediaId}`, { method: "DELETE" }).catch(() => null);
 export const media = (id) => ask(`media/${id}`);
 export const jobs = () => ask("jobs?limit=20");
 export const job = (id) => ask(`jobs/${id}`);
+export const forgetJob = (id, withUploads) => ask(`jobs/${id}?uploads=${withUploads}`, { method: "DELETE" });
 export const cancel = (id) => ask(`jobs/${id}/cancel`, { method: "POST" });
 
 export const thumbnail = (mediaId) => address(`media/${mediaId}/thumbnail`);

@@ -22,6 +22,10 @@ const ICONS = {
   alert: "M12 8v5m0 3.2v.3M12 3.5l9 16H3z",
   picture: "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9.5h.01",
   check: "M5 12.5l4.5 4.5L19 7.5",
+  arrow: "M5 12h14m-5-5l5 5-5 5",
+  blur: "M4 8h10M17 8h3M4 12h3M10 12h10M4 16h12",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10.5 11v5M13.5 11v5",
+  eye: "M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12zM12 9.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5",
 };
 
 export function icon(name) {

@@ -3,10 +3,11 @@
 import * as api from "./api.js";
 import { h, Part } from "./dom.js";
 import { knownMedia } from "./known.js";
-import { jobShare, jobState, progressBar, setProgress } from "./parts.js";
-import { showJob } from "./poll.js";
-import { isActive, state } from "./state.js";
+import { iconButton, jobShare, jobState, progressBar, setProgress } from "./parts.js";
+import { refreshJobs, showJob } from "./poll.js";
+import { change, isActive, photos, state } from "./state.js";
 import { joined, moment, t, time } from "./text.js";
+import { inputs } from "./upload.js";
 
 class Jobs extends Part {
   get facts() {
@@ -42,6 +43,7 @@ class Jobs extends Part {
           isActive(job) && progressBar(t("job.progress", { name })),
         ),
       ),
+      !isActive(job) && iconButton("trash", t("job.delete", { name }), () => remove(job, name)),
     );
   }
 
@@ -65,6 +67,16 @@ function show(id) {
   showJob(id);
   const stage = document.getElementById("fd-center");
   if (stage.getBoundingClientRect().top < 0 || stage.getBoundingClientRect().top > innerHeight / 2) stage.scrollIntoView();
+}
+
+// With its uploads, unless the page still holds one of them; those that another job was made with the server keeps.
+async function remove(job, name) {
+  if (!window.confirm(t("job.delete.sure", { name }))) return;
+  const used = inputs(job);
+  const isHeld = [state.target, ...photos()].some((item) => used.has(item?.id));
+  await api.forgetJob(job.id, !isHeld).catch((error) => error.code === "job.not_found" || change({ startError: error }));
+  if (state.jobId === job.id) showJob(null);
+  refreshJobs();
 }
 
 customElements.define("fd-jobs", Jobs);

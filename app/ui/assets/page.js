@@ -1,13 +1,19 @@
 // Brings the page to life: our elements, the line under Start, and the four calls that Gradio makes.
 
+import "./faces.js";
 import "./jobs.js";
-import "./media.js";
+import "./people.js";
 import "./stage.js";
+import "./target.js";
+import { asked } from "./asked.js";
 import { h, icon, Part } from "./dom.js";
 import { errorBox } from "./parts.js";
+import { missing } from "./missing.js";
 import { refreshJobs, showJob, start } from "./poll.js";
-import { change, isActive, missing, state } from "./state.js";
-import { language, t } from "./text.js";
+import { previewDescribed } from "./preview.js";
+import { refreshSaved } from "./saved.js";
+import { change, isActive, state } from "./state.js";
+import { language, listed, t } from "./text.js";
 
 class Header extends Part {
   get facts() {
@@ -44,7 +50,6 @@ class Note extends Part {
 }
 
 const line = (text, isUrgent = false) => h("p", { class: isUrgent ? "is-urgent" : "", role: "status" }, isUrgent && icon("alert"), text);
-const listed = (words) => new Intl.ListFormat(language, { type: "conjunction" }).format(words);
 
 customElements.define("fd-header", Header);
 customElements.define("fd-note", Note);
@@ -52,6 +57,10 @@ customElements.define("fd-note", Note);
 const FIRST_FIELD = {
   target: "fd-target input",
   face: "fd-faces input",
+  photo: "fd-faces input",
+  which: "fd-faces .fd-chooser input",
+  person: "fd-people select",
+  timing: 'fd-timing [aria-invalid="true"]',
   consent: "#fd-consent input",
   step: ".fd-tick input",
 };
@@ -70,6 +79,7 @@ document.addEventListener(
     event.preventDefault();
     change({ isUrged: needed.length > 0 });
     const field = FIRST_FIELD[needed[0]] && document.querySelector(FIRST_FIELD[needed[0]]);
+    field?.closest("details")?.setAttribute("open", "");
     field?.focus({ preventScroll: true });
     // The whole group: whoever sees one answer only takes it for the only one.
     (field?.closest("fieldset") ?? field?.closest(".fd-card"))?.scrollIntoView({ block: "nearest" });
@@ -78,8 +88,10 @@ document.addEventListener(
 );
 
 window.facedock = {
-  // The values that go to the server: ids in place of the two hidden fields.
-  chosen: ([, , ...rest]) => [state.faces.map((face) => face.id).join(" "), state.target?.id ?? "", ...rest],
+  // The values that go to the server: what our own elements hold in place of the hidden field.
+  chosen: ([, ...rest]) => [asked(), ...rest],
+
+  described: previewDescribed,
 
   started(reply) {
     if (!reply?.job) {
@@ -108,3 +120,4 @@ new MutationObserver(nameGroups).observe(document.body, { childList: true, subtr
 nameGroups();
 document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
 start();
+refreshSaved();

@@ -4,15 +4,19 @@ import * as api from "./api.js";
 import { h, icon, Part } from "./dom.js";
 import { errorBox, jobShare, jobState, progressBar, setProgress } from "./parts.js";
 import { knownMedia } from "./known.js";
+import { missing } from "./missing.js";
+import { placesAt } from "./people.js";
 import { showJob, refreshJobs } from "./poll.js";
-import { isActive, shownJob, state } from "./state.js";
+import { askPreview, closePreview } from "./preview.js";
+import { change, isActive, shownJob, state } from "./state.js";
 import { figure, joined, t, time } from "./text.js";
 
 class Stage extends Part {
   get facts() {
     const job = shownJob();
     if (job) return [job.id, isActive(job) ? "active" : job.state, job.error?.code, knownMedia(job.request.target)?.id];
-    return [state.jobId && !state.jobs, state.target?.id];
+    const { status, seconds, error } = state.preview ?? {};
+    return [state.jobId && !state.jobs, state.target?.id, status, seconds, error?.code];
   }
 
   draw() {
@@ -35,7 +39,32 @@ class Stage extends Part {
   }
 
   preview(media) {
-    return [viewport(fitted(media, show(media, api.content(media.id), { title: media.name })))];
+    const { status, after, before, seconds, faces, error } = state.preview ?? {};
+    this.marks = h("div", { class: "fd-marks", "aria-hidden": "true" });
+    if (status === "shown") {
+      const shown = compared(before, after, { left: t("stage.target"), right: t("stage.previewed") });
+      this.moment = () => seconds;
+      return [
+        viewport(fitted(media, shown, this.marks)),
+        strip(h("p", { class: "fd-headline", role: "status" }, icon("check"), changed(faces)), button(t("preview.close"), closePreview)),
+      ];
+    }
+    const shown = show(media, api.content(media.id), { title: media.name });
+    this.moment = () => shown.currentTime ?? 0;
+    for (const event of ["timeupdate", "seeked", "pause"]) shown.addEventListener(event, () => this.refresh());
+    const ask = button([icon("eye"), t(media.kind === "video" ? "preview.frame" : "preview.picture")], () => askFor(media, shown));
+    ask.disabled = status === "working";
+    const said = status === "failed" ? errorBox(error, closePreview) : h("p", { class: "fd-muted", role: "status" }, t(status === "working" ? "preview.working" : "preview.hint"));
+    return [viewport(fitted(media, shown, this.marks)), strip(said, ask)];
+  }
+
+  // The numbers of the people, where they are at the moment that is shown.
+  mark() {
+    const places = this.moment ? placesAt(this.moment()) : [];
+    const facts = JSON.stringify(places);
+    if (this.marks.dataset.facts === facts) return;
+    this.marks.dataset.facts = facts;
+    this.marks.replaceChildren(...places.map(markOf));
   }
 
   running(job) {
@@ -53,6 +82,7 @@ class Stage extends Part {
 
   refresh() {
     const job = shownJob();
+    if (!job && this.marks?.isConnected) this.mark();
     if (!job || !isActive(job)) return;
     const text = jobState(job);
     // Written only when it changes: a status line is read out each time.
@@ -65,7 +95,7 @@ class Stage extends Part {
   done(job) {
     const media = knownMedia(job.request.target);
     const address = api.result(job.id);
-    const shown = media?.kind === "video" ? show(media, address, { title: t("stage.result") }) : comparison(job, media);
+    const shown = media?.kind === "video" ? show(media, address, { title: t("stage.result") }) : comparison(job);
     return [
       viewport(media ? fitted(media, shown) : shown),
       strip(
@@ -85,6 +115,31 @@ class Stage extends Part {
       strip(said, h("button", { type: "button", class: "fd-button", onclick: () => showJob(null) }, t("stage.new"))),
     ];
   }
+}
+
+// The frame as it is now, to compare with; a player's frame is copied, since the player is gone then.
+async function askFor(media, shown) {
+  const needed = missing().filter((name) => name !== "timing");
+  if (needed.length) {
+    change({ isUrged: true });
+    return;
+  }
+  shown.pause?.();
+  const isPlayer = shown.localName === "video";
+  askPreview(shown.currentTime ?? 0, isPlayer ? await copied(shown) : api.content(media.id));
+}
+
+function copied(video) {
+  const canvas = h("canvas", { width: video.videoWidth || 16, height: video.videoHeight || 9 });
+  canvas.getContext("2d").drawImage(video, 0, 0);
+  return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob ? URL.createObjectURL(blob) : api.thumbnail(state.target.id)), "image/jpeg", 0.9));
+}
+
+const changed = (faces) => (faces === 0 ? t("preview.none") : faces === 1 ? t("stage.swapped.still.one") : t("stage.swapped.still", { faces: figure(faces) }));
+
+function markOf({ number, isChanged, box: [x0, y0, x1, y1] }) {
+  const place = `left:${100 * x0}%;top:${100 * y0}%;width:${100 * (x1 - x0)}%;height:${100 * (y1 - y0)}%`;
+  return h("span", { class: `fd-mark${isChanged ? " is-changed" : ""}`, style: place }, h("b", {}, String(number)));
 }
 
 async function cancel(id) {
@@ -116,12 +171,13 @@ function notices(job) {
 }
 
 const viewport = (content) => h("div", { class: "fd-viewport" }, h("div", { class: "fd-frame" }, content));
+const button = (content, onclick) => h("button", { type: "button", class: "fd-button", onclick }, ...[content].flat());
 const strip = (...children) => h("div", { class: "fd-strip" }, ...children);
 
 // A box with the medium's own shape, as large as the viewport allows, so that nothing moves when the pixels arrive.
-function fitted(media, content) {
+function fitted(media, ...content) {
   const [width, height] = media.info?.size_wh ?? [16, 9];
-  return h("div", { class: "fd-fitted", style: `--ratio: ${width / height}` }, content);
+  return h("div", { class: "fd-fitted", style: `--ratio: ${width / height}` }, ...content);
 }
 
 // Pictures that move: browsers show them like any other picture, and not in a player.
@@ -140,11 +196,15 @@ function orThumbnail(image, mediaId) {
   return image;
 }
 
+function comparison(job) {
+  const box = compared(api.content(job.request.target), api.result(job.id), { left: t("stage.target"), right: t("stage.result"), mediaId: job.request.target });
+  const after = box.querySelector(".fd-after");
+  after.addEventListener("error", () => box.replaceChildren(box.firstChild, h("p", { class: "fd-badge" }, t("stage.unshowable"))));
+  return box;
+}
+
 // Two pictures over each other and a slider that says how much of each; the slider is a real one, for the keyboard.
-function comparison(job, media) {
-  const before = orThumbnail(h("img", { src: api.content(job.request.target), alt: t("stage.target") }), job.request.target);
-  const after = h("img", { class: "fd-after", src: api.result(job.id), alt: t("stage.result") });
-  after.addEventListener("error", () => box.replaceChildren(before, h("p", { class: "fd-badge" }, t("stage.unshowable"))));
+function compared(before, after, { left, right, mediaId = state.target?.id }) {
   const slider = h("input", {
     type: "range", min: 0, max: 100, step: 0.5, value: 15, class: "fd-compare", "aria-label": t("stage.compare"),
     oninput: () => box.style.setProperty("--split", `${slider.value}%`),
@@ -152,10 +212,10 @@ function comparison(job, media) {
   const box = h(
     "div",
     { class: "fd-comparison" },
-    before,
-    after,
-    h("span", { class: "fd-badge is-left" }, t("stage.target")),
-    h("span", { class: "fd-badge is-right" }, t("stage.result")),
+    orThumbnail(h("img", { src: before, alt: left }), mediaId),
+    h("img", { class: "fd-after", src: after, alt: right }),
+    h("span", { class: "fd-badge is-left" }, left),
+    h("span", { class: "fd-badge is-right" }, right),
     h("span", { class: "fd-handle" }, icon("swap")),
     slider,
   );

@@ -3,8 +3,15 @@
 const bus = new EventTarget();
 
 export const state = {
-  target: null, // an item, see media.js
-  faces: [], // items
+  target: null, // an item, see upload.js
+  people: null, // who is on the target, see people.js
+  faces: [], // faces to put on, see faces.js
+  saved: [], // faces that the server keeps, see saved.js
+  choices: {}, // by number of a person: the key of a face, "leave" or "blur"; what nobody chose has a default
+  others: null, // the same for everybody else
+  threshold: null,
+  timing: { start: "", end: "", fps: "" }, // as typed
+  preview: null, // one frame as it would come out, see preview.js
   consent: null,
   hasStep: true,
   isStarting: false,
@@ -28,16 +35,6 @@ export function onChange(listener) {
   return () => bus.removeEventListener("change", listener);
 }
 
-export function missing() {
-  const items = [state.target, ...state.faces];
-  return [
-    !state.target && "target",
-    !state.faces.length && "face",
-    items.some((item) => item && !item.id) && "upload",
-    !state.hasStep && "step",
-    !state.consent && "consent",
-  ].filter(Boolean);
-}
-
+export const photos = () => state.faces.flatMap((face) => face.photos);
 export const shownJob = () => state.jobs?.find((job) => job.id === state.jobId) ?? null;
 export const isActive = (job) => job.state === "queued" || job.state === "running";

@@ -36,3 +36,5 @@ export function moment(iso) {
 export function joined(parts) {
   return parts.filter(Boolean).join(" · ");
 }
+
+export const listed = (words) => new Intl.ListFormat(language, { type: "conjunction" }).format(words);

@@ -1,0 +1,113 @@
+"""What each track looks like: a mean of its few best views, better with every window."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.core.geometry import FloatArray
+from app.core.mesh_topology import MESH_POINTS
+from app.core.picture import Picture
+from app.core.types import Face, TrackId
+from app.faces.landmarks import face_size_px
+from app.faces.people import yaw_deg
+from app.faces.recognizer import FaceRecognizer, normed
+
+_MAX_VIEWS = 4
+_BETTER = 1.15
+"""A full set takes a new view for its worst one only if it tells so much more."""
+_FIRST_WAIT_FRAMES = 12
+"""Frames until the second view; the wait doubles with each view, since neighbors in time look alike."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Glance:
+    """A track's face in one frame, offered as a view."""
+
+    number: int
+    picture: Picture
+    face: Face
+
+    @property
+    def worth(self) -> float:
+        """0 to 1: whole, frontal, large and surely detected faces tell most."""
+        landmarks = self.face.landmarks
+        assert landmarks is not None
+        points = landmarks[:MESH_POINTS, :2]
+        whole = float(((points >= 0) & (points < self.picture.size_wh)).all(1).mean())
+        frontal = float(np.cos(np.deg2rad(yaw_deg(landmarks))))
+        size = min(1.0, face_size_px(landmarks) / 112)
+        return self.face.det_score * whole**2 * frontal**2 * size
+
+
+@dataclass(slots=True, eq=False)
+class _Looks:
+    """One track's views: how much each is worth, and its embedding."""
+
+    last: int
+    views: list[tuple[float, FloatArray]] = field(default_factory=list)
+
+    def wants(self, number: int, worth: float) -> bool:
+        wait = _FIRST_WAIT_FRAMES << max(0, len(self.views) - 1)
+        if not self.views:
+            return True
+        if number - self.last < wait:
+            return False
+        return len(self.views) < _MAX_VIEWS or worth > _BETTER * self.views[-1][0]
+
+    def add(self, number: int, worth: float, embedding: FloatArray) -> None:
+        self.last = number
+        self.views.append((worth, embedding))
+        self.views.sort(key=lambda view: -view[0])
+        del self.views[_MAX_VIEWS:]
+
+    @property
+    def mean(self) -> FloatArray:
+        return normed(np.sum([worth * embedding for worth, embedding in self.views], axis=0))
+
+
+class LooksBook:
+    """Keeps the looks of all tracks of a video that are still followed.
+
+    Args:
+        recognizer: Describes faces; at most one a track and window, fewer as a track's views get good.
+    """
+
+    def __init__(self, recognizer: FaceRecognizer) -> None:
+        self._recognizer = recognizer
+        self._looks: dict[TrackId, _Looks] = {}
+
+    def of(self, track_id: TrackId) -> FloatArray | None:
+        """The mean of a track's best views so far, `(128,)` of unit length; `None` for one not yet described."""
+        looks = self._looks.get(track_id)
+        return looks.mean if looks else None
+
+    def describe(self, items: Sequence[tuple[Picture, Face]]) -> FloatArray:
+        """Embeddings of some faces, `(n, 128)`."""
+        return self._recognizer.embed(items)
+
+    def offer(self, glances: Iterable[Glance]) -> None:
+        """Take a window's views in: of each track the best one, if it is wanted."""
+        best: dict[TrackId, tuple[float, Glance]] = {}
+        for glance in glances:
+            track_id = glance.face.track_id
+            assert track_id is not None
+            worth = glance.worth
+            if track_id not in best or worth > best[track_id][0]:
+                best[track_id] = worth, glance
+        wanted = {key: pair for key, pair in best.items() if self._wants(key, pair)}
+        items = [(glance.picture, glance.face) for _, glance in wanted.values()]
+        for (key, (worth, glance)), embedding in zip(
+            wanted.items(), self._recognizer.embed(items), strict=True
+        ):
+            looks = self._looks.setdefault(key, _Looks(glance.number))
+            looks.add(glance.number, worth, embedding)
+
+    def keep_only(self, live: Iterable[TrackId]) -> None:
+        """Forget all other tracks."""
+        wanted = set(live)
+        self._looks = {key: looks for key, looks in self._looks.items() if key in wanted}
+
+    def _wants(self, key: TrackId, pair: tuple[float, Glance]) -> bool:
+        looks = self._looks.get(key)
+        return looks is None or looks.wants(pair[1].number, pair[0])

@@ -1,0 +1,23 @@
+// Faces that the server keeps under a name, to be put on again another day.
+
+import * as api from "./api.js";
+import { change, state } from "./state.js";
+import { t } from "./text.js";
+
+export async function refreshSaved() {
+  const { faces } = await api.savedFaces().catch(() => ({ faces: state.saved }));
+  change({ saved: faces });
+}
+
+// Asks for a name; why the face may be used is what the consent statement says at that moment.
+export async function saveFace(face) {
+  const name = window.prompt(t("saved.name"))?.trim();
+  if (!name) return;
+  await api.saveFace({ name, photos: face.photos.map((item) => item.id), face: face.chosen, consent: state.consent });
+  await refreshSaved();
+}
+
+export async function forgetFace(saved) {
+  await api.forgetFace(saved.id);
+  await refreshSaved();
+}
