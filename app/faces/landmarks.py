@@ -24,6 +24,7 @@ from app.inference.spec import ModelId, ModelZoo, Outputs
 MODEL = ModelId("face-mesh-attention")
 CROP_PX = 192
 
+_LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
 _SIDE_PER_FACE = 1.5
 _BATCH = 16
 _EYE_CORNERS = (33, 263)
@@ -188,6 +189,12 @@ def face_size_px(landmarks: FloatArray) -> float:
     """The size of a measured face: the root of its box's area, which turning and nodding change less than its width."""
     x0, y0, x1, y1 = bbox_from_landmarks(landmarks).tolist()
     return float(np.sqrt(max((x1 - x0) * (y1 - y0), 1.0)))
+
+
+def yaw_deg(landmarks: FloatArray) -> float:
+    """How far a face is turned to a side, degrees, 0 to 90; from the depth of the cheeks."""
+    across = landmarks[_RIGHT_CHEEK] - landmarks[_LEFT_CHEEK]
+    return float(np.rad2deg(np.arctan2(abs(across[2]), np.hypot(across[0], across[1]))))
 
 
 def _sigmoid(logit: FloatArray) -> FloatArray:

@@ -9,8 +9,7 @@ from app.core.geometry import FloatArray
 from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture
 from app.core.types import Face, TrackId
-from app.faces.landmarks import face_size_px
-from app.faces.people import yaw_deg
+from app.faces.landmarks import face_size_px, yaw_deg
 from app.faces.recognizer import FaceRecognizer, normed
 
 _MAX_VIEWS = 4

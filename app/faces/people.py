@@ -14,7 +14,7 @@ from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import Face, Frame, Identity, IdentityId, Notice, SourceView
 from app.faces.detector import FaceDetector
-from app.faces.landmarks import FaceLandmarker, face_size_px
+from app.faces.landmarks import FaceLandmarker, face_size_px, yaw_deg
 from app.faces.recognizer import SAME_PERSON_COSINE, FaceRecognizer, normed
 from app.faces.tracker import FaceTracker
 
@@ -24,7 +24,6 @@ _MARGIN = 0.25
 _MAX_SIDE_PX = 1024
 _SMALL_PX = 80
 _TURNED_DEG = 25.0
-_LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,12 +203,6 @@ def usefulness(picture: Picture, face: Face) -> float:
     frontal = float(np.cos(np.deg2rad(yaw_deg(landmarks))))
     size = min(1.0, face_size_px(landmarks) / 256)
     return whole**2 * frontal**2 * size * (0.5 + 0.5 * _sharpness(picture, face))
-
-
-def yaw_deg(landmarks: FloatArray) -> float:
-    """How far a face is turned to a side, degrees, 0 to 90; from the depth of the cheeks."""
-    across = landmarks[_RIGHT_CHEEK] - landmarks[_LEFT_CHEEK]
-    return float(np.rad2deg(np.arctan2(abs(across[2]), np.hypot(across[0], across[1]))))
 
 
 def _landmarks(face: Face) -> FloatArray:

@@ -8,8 +8,8 @@ from app.core.errors import AmbiguousSourceError, NoFaceInSourceError, SourcesDi
 from app.core.picture import Picture
 from app.core.types import Identity, RgbImage
 from app.faces.detector import STILL_SIDES_PX, FaceDetector
-from app.faces.landmarks import FaceLandmarker
-from app.faces.people import IdentityBuilder, yaw_deg
+from app.faces.landmarks import FaceLandmarker, yaw_deg
+from app.faces.people import IdentityBuilder
 from app.faces.recognizer import FaceRecognizer
 from app.inference.spec import ModelZoo
 from tests.faces.conftest import MakeLandmarks
