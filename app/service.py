@@ -356,7 +356,7 @@ class Studio:
     ) -> NewJob:
         job_id = JobId(new_token())
         target = self.media(request.target)
-        suffix = result_suffix(target.container, target.name)
+        suffix = result_suffix(target.container, target.name, target.info)
         output = self._parts.folders.results / job_id / f"result{suffix}"
         return NewJob(
             id=job_id,

@@ -185,11 +185,25 @@ class Picture:
         own = self._read_own(box, size_wh or box.size_wh)
         return own if self.conversion is None else self.conversion.to_srgb(own)
 
+    def read_deep(self, box: PixelBox) -> NDArray[np.uint16]:
+        """A part of a picture that is not gray as `(h, w, 3)` RGB code values of 16 bits: no profile, no curve.
+
+        Raises:
+            ValueError: As `read`.
+        """
+        self._check_box(box)
+        values = np.rint(self._code_values(box) * 257)
+        return np.asarray(np.clip(values, 0, 65_535), dtype=np.uint16)
+
     def _read_own(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
         if self.pixel_format.family == "yuv":
             return self._read_yuv(box, size_wh)
-        part = self.planes[0][box.y0 : box.y1, box.x0 : box.x1]
+        part = _part(self.planes[0], box)
         rgb = part[..., :3] if self.pixel_format.family == "rgb" else np.stack([part] * 3, -1)
+        curve = self._tone_curve()
+        if curve is not None:
+            seen = curve.seen(self._of_255(resized(cast("Plane", rgb), size_wh)))
+            return np.asarray(np.clip(np.rint(seen), 0, 255), dtype=np.uint8)
         eight = to_8_bits(rgb, self.pixel_format.bits)
         scaled = resized(eight, size_wh)
         return np.ascontiguousarray(
@@ -267,7 +281,7 @@ class Picture:
 
     def _tone_curve(self) -> ToneCurve | None:
         """What lies between an HDR picture's code values and the RGB that is read; `None` for SDR."""
-        return tone_curve(self.tags.transfer) if self.pixel_format.family == "yuv" else None
+        return tone_curve(self.tags.transfer) if self.pixel_format.family != "gray" else None
 
     def _chroma_box(self, box: PixelBox) -> PixelBox:
         sx, sy = self.pixel_format.chroma_shift_xy
@@ -287,7 +301,13 @@ class Picture:
 
     def _code_values(self, box: PixelBox) -> NDArray[np.float32]:
         """R'G'B' of a part as coded, 0 to 255 from black to white, neither rounded nor clipped."""
+        if self.pixel_format.family == "rgb":
+            return self._of_255(_part(self.planes[0], box)[..., :3])
         return self._code_values_of(self._merged(box, box.size_wh))
+
+    def _of_255(self, rgb: Plane) -> NDArray[np.float32]:
+        scale = np.float32(255 / ((1 << self.pixel_format.bits) - 1))
+        return np.asarray(rgb.astype(np.float32) * scale, np.float32)
 
     def _code_values_of(self, merged: MatLike) -> NDArray[np.float32]:
         rgb = cv2.transform(merged.astype(np.float32), self._to_rgb_matrix())

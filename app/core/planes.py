@@ -45,3 +45,15 @@ def to_8_bits(image: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
         return np.asarray(image, dtype=np.uint8)
     top = float((1 << bits) - 1)
     return np.asarray(np.rint(image.astype(np.float32) * (255.0 / top)), dtype=np.uint8)
+
+
+def stretched(plane: Plane, bits: int) -> NDArray[np.uint16]:
+    """Values of fewer bits over the whole range of 16; `squeezed` is the way back, value for value."""
+    top = (1 << bits) - 1
+    return ((plane.astype(np.uint32) * 65_535 + top // 2) // top).astype(np.uint16)
+
+
+def squeezed(plane: Plane, bits: int) -> NDArray[np.uint16]:
+    """Values of 16 bits in fewer, rounded."""
+    top = (1 << bits) - 1
+    return ((plane.astype(np.uint32) * top + 32_767) // 65_535).astype(np.uint16)

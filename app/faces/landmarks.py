@@ -24,6 +24,7 @@ from app.inference.spec import ModelId, ModelZoo, Outputs
 MODEL = ModelId("face-mesh-attention")
 CROP_PX = 192
 
+_LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
 _SIDE_PER_FACE = 1.5
 _BATCH = 16
 _EYE_CORNERS = (33, 263)

@@ -2,12 +2,15 @@
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from app.core.errors import BadNameError
 
 MAX_NAME_BYTES = 255
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 _FALLBACK = "file"
 
 # An override or isolate makes "exe.gpj" read as "jpg.exe".
@@ -67,7 +70,6 @@ _SUFFIXES = {
 # What a result becomes where its input's format cannot carry the label, or is not written.
 _RESULT_SUFFIXES = {
     "bmp": ".png",
-    "heic": ".jpg",
     "3gp": ".mp4",
     "avi": ".mp4",
     "mpegts": ".mp4",
@@ -123,13 +125,17 @@ def suffix_for(container: str, name: str) -> str:
     return own if own in known else known[0]
 
 
-def result_suffix(container: str, name: str) -> str:
+def result_suffix(container: str, name: str, info: Mapping[str, object] = _NOTHING) -> str:
     """The ending of what a file of this container becomes: the same where it can be written with a label.
 
     Args:
         container: As the probe calls it.
         name: The display name.
+        info: What else the probe says; a HEIC with transparency or over 8 bits a channel does not fit into a JPEG.
     """
+    if container == "heic":
+        is_plain = info.get("bits", 8) == 8 and not info.get("has_alpha")
+        return ".jpg" if is_plain else ".png"
     return _RESULT_SUFFIXES.get(container) or suffix_for(container, name)
 
 

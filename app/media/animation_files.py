@@ -1,9 +1,9 @@
-"""Animated GIF, WebP and PNG files in the making: each frame is encoded as a picture of its own and put in its place.
+"""Animated WebP and PNG files in the making: each frame is encoded as a picture of its own and put in its place.
 
 Every frame is whole and replaces the one before. The libraries' own writers of animations merge frames that are alike,
 or hold all of them in memory; here as many come out as go in, and memory stays flat.
 
-Sources: GIF89a specification, XMP specification part 3, the APNG specification, RFC 9649 (WebP).
+Sources: XMP specification part 3, the APNG specification, RFC 9649 (WebP).
 """
 
 import io
@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from app.core.errors import OutputError
-from app.media.animation_chunks import GIF_LOOP_ID, GIF_XMP_ID, GIF_XMP_TAIL, gif_blocks
 from app.media.chunks import png_chunks, read_chunk, webp_chunks
 
 AnimationFormat = Literal["gif", "webp", "apng"]
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
-_OPAQUE_FROM: Final = 128
 _APNG_UNITS: Final = (10_000, 1000, 100, 10, 1)
 _PNG_FORMATS: Final = {(1, 3): "rgb24", (1, 4): "rgba", (2, 3): "rgb48be", (2, 4): "rgba64be"}
 
@@ -55,86 +53,6 @@ class AnimationFile(Protocol):
     def finish(self) -> None:
         """Write the end, and what is known only then."""
         ...
-
-
-def gif_indexed(pixels: NDArray[np.uint8]) -> tuple[Image.Image, int | None]:
-    """A picture of at most 256 colors: its own ones where they suffice, else the nearest, dithered.
-
-    Returns:
-        The picture, and the index that is see-through, if any pixel is.
-    """
-    see_through = pixels[..., 3] < _OPAQUE_FROM if pixels.shape[2] == 4 else None
-    if see_through is not None and not see_through.any():
-        see_through = None
-    most = 256 if see_through is None else 255
-    rgb = np.ascontiguousarray(pixels[..., :3])
-    if see_through is not None:
-        rgb[see_through] = 0
-    indices, palette = _exactly_indexed(rgb, most) or _nearly_indexed(rgb, most)
-    if see_through is not None:
-        indices[see_through] = most
-    image = Image.fromarray(indices)
-    image.putpalette(palette)
-    return image, None if see_through is None else most
-
-
-def _exactly_indexed(rgb: NDArray[np.uint8], most: int) -> tuple[NDArray[np.uint8], bytes] | None:
-    packed = rgb.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
-    colors, indices = np.unique(packed, return_inverse=True)
-    if len(colors) > most:
-        return None
-    palette = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=-1)
-    return indices.reshape(packed.shape).astype(np.uint8), palette.astype(np.uint8).tobytes()
-
-
-def _nearly_indexed(rgb: NDArray[np.uint8], most: int) -> tuple[NDArray[np.uint8], bytes]:
-    image = Image.fromarray(rgb)
-    palette = image.quantize(most, method=Image.Quantize.MEDIANCUT)
-    dithered = image.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
-    return np.array(dithered), bytes(dithered.getpalette() or ())
-
-
-class GifFile:
-    """A GIF with a palette of its own for each frame."""
-
-    tick_s = Fraction(1, 100)
-    least_ticks = 2
-
-    def __init__(self, file: BinaryIO, size_wh: tuple[int, int], *, plays: int, xmp: bytes) -> None:
-        self._file = file
-        file.write(b"GIF89a" + struct.pack("<HHBBB", *size_wh, 0x70, 0, 0))
-        if plays != 1:
-            repeats = min(max(plays - 1, 0), 0xFFFF)
-            file.write(b"\x21\xff\x0b" + GIF_LOOP_ID + struct.pack("<BBHB", 3, 1, repeats, 0))
-        file.write(b"\x21\xff\x0b" + GIF_XMP_ID + xmp + GIF_XMP_TAIL)
-
-    def add(self, pixels: Pixels, ticks: int) -> None:
-        """Append a frame, which clears its place when it goes."""
-        image, see_through = gif_indexed(np.asarray(pixels, np.uint8))
-        buffer = io.BytesIO()
-        extra = {} if see_through is None else {"transparency": see_through}
-        image.save(buffer, "GIF", optimize=False, interlace=0, **extra)
-        data = buffer.getvalue()
-        index = b"\0"
-        for block in gif_blocks(data):
-            if block.label == 0xF9:
-                index = data[block.start + 4 : block.start + 5]
-            elif block.label == 0:
-                has_index = see_through is not None
-                control = struct.pack("<BBH", 4, 2 << 2 | has_index, min(ticks, 0xFFFF))
-                self._file.write(b"\x21\xf9" + control + index + b"\0")
-                self._file.write(_with_local_palette(data, block.start, block.end))
-
-    def finish(self) -> None:
-        """Write the end mark."""
-        self._file.write(b"\x3b")
-
-
-def _with_local_palette(data: bytes, start: int, end: int) -> bytes:
-    """A picture block with the file's palette as its own."""
-    palette_bits = data[10] & 7
-    palette = data[13 : 13 + (3 << (palette_bits + 1))]
-    return data[start : start + 9] + bytes([0x80 | palette_bits]) + palette + data[start + 10 : end]
 
 
 class WebpFile:

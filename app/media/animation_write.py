@@ -16,10 +16,10 @@ from app.media.animation_files import (
     AnimationFile,
     AnimationFormat,
     ApngFile,
-    GifFile,
     Pixels,
     WebpFile,
 )
+from app.media.gif_file import GifFile
 from app.media.info import MediaInfo
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import sniff

@@ -1,6 +1,6 @@
 """Reading a video: upright pictures over the decoder's own planes, with exact times, over damaged places."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -23,10 +23,12 @@ from app.core.errors import (
 )
 from app.core.picture import Picture
 from app.core.types import Frame, Notice
+from app.media.clock_jumps import ClockJump, running_on
 from app.media.deinterlace import Deinterlacer, Shown
 from app.media.demux import codec_name, main_video, opened, packets, video_decoder
 from app.media.expected import ExpectedFrames
 from app.media.frames import picture_of
+from app.media.holes import Complaints, Holes
 from app.media.info import MediaInfo
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import orientation_of, upright
@@ -34,7 +36,7 @@ from app.media.probe import probe
 from app.media.sniff import MediaKind
 from app.media.span import WHOLE, TimeSpan, exact_span, info_of_span, seek_before
 from app.media.webp_frames import animated_webp_frames
-from app.media.whole import missing_share
+from app.media.whole import end_notice, is_damaged_inside, missing_share
 
 MAX_BAD_SHARE: Final = 0.01
 """A video with more bad frames than this is refused: the result would not be worth its time."""
@@ -92,6 +94,8 @@ class VideoReader:
             raise TruncatedMediaError(
                 f"the file ends early: {missing:.0%} of it are missing; copy or upload it again"
             )
+        notice = end_notice(path, self.info.container)
+        self._end_notices = () if notice is None else (notice,)
         self._span = exact_span(path, self.info, span)
         self.info = info_of_span(self.info, self._span)
 
@@ -122,7 +126,7 @@ class VideoReader:
             MediaTooLargeError: There are more frames than the limits allow.
         """
         self._bad = index = 0
-        self._notices = ()
+        self._notices = self._end_notices
         clock = _Clock(self.info)
         with self._shown() as shown:
             for index, (pts, picture) in enumerate(self._pictures(shown), start=1):
@@ -146,9 +150,16 @@ class VideoReader:
             start_s = (self._span.start_pts or 0) * (stream.time_base or Fraction(1))
             seek_before(container, stream, self.info.container, start_s)
             deinterlacer = Deinterlacer()
-            yield self._in_span(deinterlacer.passed(_shown(container)))
+            yield self._in_span(
+                deinterlacer.passed(
+                    _shown(container, self.info.clock_jumps, is_damaged=self._is_damaged)
+                )
+            )
         if deinterlacer.has_worked:
             self._notices = (*self._notices, _DEINTERLACED)
+
+    def _is_damaged(self) -> bool:
+        return is_damaged_inside(self._path, self.info.container)
 
     def _in_span(self, shown: Iterator[Shown]) -> Iterator[Shown]:
         """What lies in the wanted part; nothing is decoded behind it."""
@@ -241,38 +252,53 @@ class _Clock:
         return self._last
 
 
-def _shown(container: InputContainer) -> Iterator[Shown]:
+def _shown(
+    container: InputContainer, jumps: tuple[ClockJump, ...], *, is_damaged: Callable[[], bool]
+) -> Iterator[Shown]:
     """Everything that should be shown, in order, with and without a frame.
 
-    A gap is only believed once the decoder has complained: some codecs drop frames by design.
+    A gap is only believed once somebody has complained, the file's own structure, the demuxer or the decoder: some
+    codecs drop frames by design, and video of a variable rate has gaps.
     """
     stream = main_video(container)
     expected = ExpectedFrames(is_reliable=codec_name(stream) not in _HIDES_FRAMES)
-    has_errors = False
-    for decoded in _decoded(container, stream, expected):
-        if decoded is None:
-            has_errors = True
-            continue
+    complaints = Complaints(is_damaged)
+    found = _expected(running_on(packets(container, stream), jumps), stream, expected, complaints)
+    yield from Holes(complaints).filled(found)
+
+
+def _expected(
+    found: Iterator["Packet[Stream]"],
+    stream: VideoStream,
+    expected: ExpectedFrames,
+    complaints: Complaints,
+) -> Iterator[Shown]:
+    for decoded in _decoded(found, stream, expected, complaints):
         lost = expected.came_out(decoded.pts)
-        if has_errors:
+        if complaints.were_heard:
             yield from (Shown(pts, None) for pts in lost)
         yield Shown(decoded.pts, decoded)
     yield from (Shown(pts, None) for pts in expected.never_came())
 
 
 def _decoded(
-    container: InputContainer, stream: VideoStream, expected: ExpectedFrames
-) -> Iterator[VideoFrame | None]:
-    """The decoder's frames in the order of showing, and a `None` for each of its errors."""
+    found: Iterator["Packet[Stream]"],
+    stream: VideoStream,
+    expected: ExpectedFrames,
+    complaints: Complaints,
+) -> Iterator[VideoFrame]:
+    """The decoder's frames in the order of showing."""
     decoder = video_decoder(stream)
     decoder.thread_type = "AUTO"
-    for packet in _then_none(packets(container, stream)):
+    for packet in _then_none(found):
         if packet is not None and not packet.is_discard:
             expected.sent(packet.pts)
+            if packet.is_corrupt:
+                complaints.hear()
         try:
             yield from decoder.decode(packet)
         except av.FFmpegError:
-            yield None
+            complaints.hear()
 
 
 def _then_none(items: Iterator["Packet[Stream]"]) -> Iterator["Packet[Stream] | None"]:

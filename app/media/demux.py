@@ -24,6 +24,7 @@ from app.core.errors import (
     UnsupportedCodecError,
     UnsupportedTypeError,
 )
+from app.media.avi import FileHead, cut_index_at
 from app.media.sniff import MediaKind
 
 _MOV: Final = "mov"
@@ -86,7 +87,11 @@ def opened(path: Path, kind: MediaKind) -> Iterator[InputContainer]:
     try:
         # Tags that are not UTF-8 are no reason to refuse a video.
         container = av.open(
-            f"file:{path}", "r", format=demuxer, options=options, metadata_errors="replace"
+            _readable(path, kind),
+            "r",
+            format=demuxer,
+            options=options,
+            metadata_errors="replace",
         )
     except (av.error.PermissionError, av.error.FileNotFoundError, av.error.OSError) as error:
         raise MediaError(f"the file cannot be read: {error.strerror}") from error
@@ -94,6 +99,12 @@ def opened(path: Path, kind: MediaKind) -> Iterator[InputContainer]:
         raise _refusal(path, kind) from error
     with container:
         yield container
+
+
+def _readable(path: Path, kind: MediaKind) -> str | FileHead:
+    """What the demuxer is given: the file, or an AVI's part before an index of which the end is missing."""
+    length = cut_index_at(path) if kind is MediaKind.AVI and path.is_file() else None
+    return f"file:{path}" if length is None else FileHead(path, length)
 
 
 def _refusal(path: Path, kind: MediaKind) -> MediaError:

@@ -17,6 +17,14 @@ _SIMPLE_TAG = 0x67C8
 _TAG_NAME = 0x45A3
 _TAG_STRING = 0x4487
 _MAX_TEXT_BYTES = 1 << 20
+_CLUSTER = 0x1F43B675
+_VOID, _CRC = 0xEC, 0xBF
+_IN_SEGMENT = frozenset(
+    {0x114D9B74, 0x1549A966, 0x1654AE6B, 0x1C53BB6B, _CLUSTER, 0x1941A469, 0x1043A770, _TAGS}
+    | {_VOID, _CRC}
+)
+_IN_CLUSTER = frozenset({0xE7, 0x5854, 0xA7, 0xAB, 0xA3, 0xA0, 0xAF, _VOID, _CRC})
+"""Everything that RFC 9559 puts there: seek head, info, tracks, cues ...; times, positions and blocks."""
 
 
 class Element(NamedTuple):
@@ -60,6 +68,30 @@ def segment_end(path: Path) -> int | None:
             if number == _SEGMENT:
                 return None if size == (1 << 7 * size_bytes) - 1 else end
             at = end
+
+
+def has_foreign_bytes(path: Path) -> bool:
+    """True when something lies between the parts of a file that is no part of one: it was damaged.
+
+    A last part that reaches beyond the end is not told here; live recordings, whose parts have no length, never are.
+    """
+    with path.open("rb") as file:
+        held = file.seek(0, os.SEEK_END)
+        try:
+            segment = next(e for e in elements(file, 0, held) if e.id == _SEGMENT)
+            for part in elements(file, segment.start, segment.end):
+                if part.id not in _IN_SEGMENT:
+                    return True
+                if part.id == _CLUSTER and _is_cluster_foreign(file, part, held):
+                    return True
+        except (DamagedMediaError, StopIteration):
+            return True
+    return False
+
+
+def _is_cluster_foreign(file: BinaryIO, cluster: Element, held: int) -> bool:
+    inside = (element.id in _IN_CLUSTER for element in elements(file, cluster.start, cluster.end))
+    return cluster.end < held and not all(inside)
 
 
 def elements(file: BinaryIO, start: int, end: int) -> Iterator[Element]:

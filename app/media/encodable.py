@@ -5,12 +5,20 @@ from typing import Final, cast
 
 import numpy as np
 from av import VideoFrame
+from av.video.frame import PictureType
 from av.video.reformatter import Interpolation
 
 from app.core.color import ColorTags
 from app.core.picture import Picture, PixelFormat
 from app.core.planes import Plane
-from app.media.frames import EXACT, color_range, fill_inplace, frame_of, set_color_tags
+from app.media.frames import (
+    EXACT,
+    DecodedPicture,
+    color_range,
+    fill_inplace,
+    frame_of,
+    set_color_tags,
+)
 from app.media.orientation import full_chroma, full_chroma_format
 
 _SMOOTH: Final = (
@@ -46,8 +54,9 @@ def encoded_tags(picture: Picture, *, source: ColorTags, source_is_yuv: bool) ->
 class EncodableFrames:
     """Makes frames of one pixel format and size out of pictures of any format and that size.
 
-    The same memory serves again once the encoder has let go of it: fresh memory for each frame costs more system time
-    than filling it (measured at 720p: 0.8 s against 0.3 s for 180 frames).
+    A picture that nobody has changed goes on as the decoder made it. For the others the same memory serves again once
+    the encoder has let go of it: fresh memory for each frame costs more system time than filling it (measured at 720p:
+    0.8 s against 0.3 s for 180 frames).
 
     Args:
         pixel_format: A YUV format, as `encoded_format` chose it.
@@ -71,6 +80,10 @@ class EncodableFrames:
         return frame
 
     def _filled(self, picture: Picture) -> VideoFrame:
+        if isinstance(picture, DecodedPicture) and picture.pixel_format.family == "yuv":
+            # The encoder would repeat the source's choice of key frames.
+            picture.frame.pict_type = PictureType.NONE
+            return picture.frame
         if self._scratch is None:
             self._scratch = frame_of(picture)
         else:

@@ -12,6 +12,7 @@ from av.container import InputContainer, OutputContainer
 from app.core.errors import MediaError, OutputError
 from app.core.types import Frame, Notice
 from app.media.demux import main_video, missing_samples, opened, packets
+from app.media.display_size import write_display_size
 from app.media.encoders import VideoEncoding, container_of, encoder_for
 from app.media.info import MediaInfo
 from app.media.output_errors import is_storage_error, output_errors
@@ -182,9 +183,19 @@ class VideoWriter:
             if self._passengers is not None:
                 self._passengers.finish()
             self._output.close()
+            self._set_display_size()
         self._notices += self._track.notices
         self._notices += self._passengers.notices if self._passengers else ()
         self._check(self._track.frames)
+
+    def _set_display_size(self) -> None:
+        aspect = self._info.pixel_aspect
+        if (
+            aspect != 1
+            and self._track is not None
+            and self._encoding.container in ("matroska", "webm")
+        ):
+            write_display_size(self._path, self._track.size_wh, aspect)
 
     def _check(self, frames: int) -> None:
         """Count the frames of the finished file: writers have been known to report success without having any."""

@@ -66,11 +66,13 @@ class EncoderSpec:
         containers: Where its codec may lie.
         formats: Pixel formats that it takes, of those in `PIXEL_FORMATS`.
         rate_factor: The encoder's own quality number at quality 0 and at quality 80; linear beyond.
-        rate_option: What the encoder calls that number.
         presets: Its options for each preset.
         options: What it always gets.
         takes_odd_sizes: Subsampled chroma may have half a sample at the edge.
         codec_tag: Four letters that players of MP4 and MOV want to see.
+        rate_option: What the encoder calls its quality number.
+        sent_as: The layout in which it wants the samples of a format, where that is another one.
+        device: The kind of device into whose memory frames are sent; `None` for an encoder that takes ours.
     """
 
     name: str
@@ -82,6 +84,8 @@ class EncoderSpec:
     takes_odd_sizes: bool = False
     codec_tag: str | None = None
     rate_option: str = "crf"
+    sent_as: Mapping[str, str] = field(default_factory=dict)
+    device: str | None = None
 
     def codec_options(self, encoding: VideoEncoding) -> dict[str, str]:
         """The encoder's options for a quality and a preset."""
@@ -116,6 +120,9 @@ _AV1_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {
     "slow": {"preset": "4"},
 }
 
+NO_CAPTIONS: Final = MappingProxyType({"a53cc": "0"})
+"""Captions hidden in the decoder's frames would reach the output with the unchanged frames only."""
+
 ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
     {
         "h264": EncoderSpec(
@@ -124,6 +131,7 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
             formats=_formats("420 422 444", (8, 10)),
             rate_factor=(51, 18),
             presets=_X26X_PRESETS,
+            options=NO_CAPTIONS,
         ),
         "hevc": EncoderSpec(
             name="libx265",
@@ -163,7 +171,9 @@ ENCODERS: Final[Mapping[VideoCodec, EncoderSpec]] = MappingProxyType(
         "ffv1": EncoderSpec(
             name="ffv1",
             containers=("matroska", "mov"),
-            formats=_formats("420 422 440 444", (8, 10, 12)) + _formats("a420 a422 a444", (8,)),
+            formats=_formats("420 422 440 444", (8, 10, 12))
+            + _formats("a420", (8,))
+            + _formats("a422 a444", (8, 10, 12)),
             rate_factor=None,
             presets={name: {} for name in _X26X_PRESETS},
             options={"level": "3", "slicecrc": "1"},

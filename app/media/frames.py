@@ -18,6 +18,7 @@ from app.core.color import UNSPECIFIED, ColorTags
 from app.core.errors import UnsupportedCodecError
 from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
 from app.core.planes import Plane
+from app.media.hdr import dynamic_hdr
 
 EXACT: Final = (
     Interpolation.POINT
@@ -51,13 +52,37 @@ _NEAREST: Final = {
     **dict.fromkeys(("rgb565le", "rgb555le", "rgb8", "bgr8"), "rgb24"),
     **dict.fromkeys(("bgra", "argb", "abgr", "gbrap", "pal8"), "rgba"),
     **dict.fromkeys(("gbrp9le", "gbrp10le", "gbrp12le", "gbrp14le", "gbrp16le"), "rgb48le"),
-    **dict.fromkeys(("rgb48be", "bgr48le", "bgr48be"), "rgb48le"),
-    **dict.fromkeys(("gbrap10le", "gbrap12le", "gbrap14le", "gbrap16le"), "rgba64le"),
+    **dict.fromkeys(("rgb48be", "bgr48le", "bgr48be", "gbrp16be"), "rgb48le"),
+    **dict.fromkeys(("gbrap10le", "gbrap12le", "gbrap14le", "gbrap16le", "gbrap16be"), "rgba64le"),
     "rgba64be": "rgba64le",
     **dict.fromkeys(("monow", "monob"), "gray"),
     **dict.fromkeys(("gray9le", "gray10le", "gray12le", "gray14le", "gray16be"), "gray16le"),
     "ya16be": "ya16le",
 }
+
+
+class DecodedPicture(Picture):
+    """A picture over a decoder's own frame; as long as nobody changes it, an encoder can take that very frame.
+
+    Args:
+        planes: The frame's memory.
+        pixel_format: Layout of the planes.
+        tags: Color tags of the frame.
+        frame: The frame.
+    """
+
+    __slots__ = ("frame",)
+
+    def __init__(
+        self,
+        planes: tuple[Plane, ...],
+        pixel_format: PixelFormat,
+        tags: ColorTags,
+        *,
+        frame: VideoFrame,
+    ) -> None:
+        super().__init__(planes, pixel_format, tags)
+        self.frame = frame
 
 
 def native_format(name: str) -> PixelFormat:
@@ -107,6 +132,9 @@ def picture_of(frame: VideoFrame) -> Picture:
         )
     for plane in planes:
         plane.flags.writeable = False
+    # Dynamic HDR would reach the output with the unchanged frames alone.
+    if frame.format.name == pixel_format.name and not dynamic_hdr(frame):
+        return DecodedPicture(planes, pixel_format, tags, frame=frame)
     return Picture(planes, pixel_format, tags)
 
 

@@ -1,6 +1,7 @@
 """Encoders of graphics cards and processors: used only where they really encode a frame, not where they are listed.
 
-VAAPI is not among them: it takes frames in its own memory only, which PyAV cannot fill.
+Which of them there are is the library's affair: PyAV's own wheels for Linux bring NVENC and Quick Sync, those for macOS
+VideoToolbox; VAAPI comes with builds against a system's FFmpeg. What is missing is as good as what does not work.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,10 @@ from typing import Final, cast
 
 import av
 from av import VideoFrame
+from av.codec.hwaccel import HWAccel
 from av.video.codeccontext import VideoCodecContext
 
-from app.media.encoders import Container, EncoderSpec, Preset, VideoCodec
+from app.media.encoders import NO_CAPTIONS, Container, EncoderSpec, Preset, VideoCodec
 
 _TRIED_WH: Final = (256, 256)
 """Some of them refuse smaller pictures."""
@@ -31,29 +33,61 @@ _QSV_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {
 }
 _NO_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {name: {} for name in _QSV_PRESETS}
 _ISO_AND_MATROSKA: Final[tuple[Container, ...]] = ("mp4", "mov", "matroska")
+_AV1_CONTAINERS: Final[tuple[Container, ...]] = ("mp4", "matroska", "webm")
+_VP9_CONTAINERS: Final[tuple[Container, ...]] = ("webm", "matroska", "mp4")
+
+
+_DEEP: Final[Mapping[str, str]] = {"yuv420p10le": "p010le"}
+_PACKED: Final[Mapping[str, str]] = {"yuv420p": "nv12", **_DEEP}
+"""The same samples in the order in which graphics hardware has them."""
 
 
 def _nvenc(name: str, containers: tuple[Container, ...], tag: str | None = None) -> EncoderSpec:
+    is_deep = not name.startswith("h264")
     return EncoderSpec(
         name=name,
         containers=containers,
-        formats=("yuv420p", "yuv444p"),
+        formats=("yuv420p", "yuv444p", *(_DEEP if is_deep else ())),
+        sent_as=_DEEP,
         rate_factor=(51, 20),
         rate_option="cq",
         presets=_NVENC_PRESETS,
-        options={"rc": "vbr", "b": "0"},
+        options={"rc": "vbr", "b": "0", **NO_CAPTIONS},
         codec_tag=tag,
     )
 
 
-def _quick_sync(name: str, tag: str | None = None) -> EncoderSpec:
+def _quick_sync(
+    name: str, containers: tuple[Container, ...] = _ISO_AND_MATROSKA, tag: str | None = None
+) -> EncoderSpec:
+    is_deep = not name.startswith("h264")
     return EncoderSpec(
         name=name,
-        containers=_ISO_AND_MATROSKA,
-        formats=("yuv420p",),
+        containers=containers,
+        formats=tuple(_PACKED if is_deep else ("yuv420p",)),
+        sent_as=_PACKED,
         rate_factor=(51, 20),
         rate_option="global_quality",
         presets=_QSV_PRESETS,
+        codec_tag=tag,
+    )
+
+
+def _vaapi(
+    name: str, containers: tuple[Container, ...] = _ISO_AND_MATROSKA, tag: str | None = None
+) -> EncoderSpec:
+    """Its number is a quantizer: up to 51, for AV1 and VP9 up to 255."""
+    has_wide_scale = name.startswith(("av1", "vp9"))
+    return EncoderSpec(
+        name=name,
+        containers=containers,
+        formats=tuple(("yuv420p",) if name.startswith("h264") else _PACKED),
+        sent_as=_PACKED,
+        device="vaapi",
+        rate_factor=(255, 90) if has_wide_scale else (51, 20),
+        rate_option="global_quality",
+        presets=_NO_PRESETS,
+        options={"rc_mode": "CQP"},
         codec_tag=tag,
     )
 
@@ -63,7 +97,8 @@ def _video_toolbox(name: str, tag: str | None = None) -> EncoderSpec:
     return EncoderSpec(
         name=name,
         containers=_ISO_AND_MATROSKA,
-        formats=("yuv420p",),
+        formats=tuple(("yuv420p",) if name.startswith("h264") else _PACKED),
+        sent_as=_PACKED,
         rate_factor=(118, 7670),
         rate_option="global_quality",
         presets=_NO_PRESETS,
@@ -77,14 +112,24 @@ HARDWARE_ENCODERS: Final[Mapping[VideoCodec, Sequence[EncoderSpec]]] = MappingPr
         "h264": (
             _nvenc("h264_nvenc", _ISO_AND_MATROSKA),
             _quick_sync("h264_qsv"),
+            _vaapi("h264_vaapi"),
             _video_toolbox("h264_videotoolbox"),
         ),
         "hevc": (
             _nvenc("hevc_nvenc", _ISO_AND_MATROSKA, "hvc1"),
-            _quick_sync("hevc_qsv", "hvc1"),
+            _quick_sync("hevc_qsv", tag="hvc1"),
+            _vaapi("hevc_vaapi", tag="hvc1"),
             _video_toolbox("hevc_videotoolbox", "hvc1"),
         ),
-        "av1": (_nvenc("av1_nvenc", ("mp4", "matroska", "webm")),),
+        "av1": (
+            _nvenc("av1_nvenc", _AV1_CONTAINERS),
+            _quick_sync("av1_qsv", _AV1_CONTAINERS),
+            _vaapi("av1_vaapi", _AV1_CONTAINERS),
+        ),
+        "vp9": (
+            _quick_sync("vp9_qsv", _VP9_CONTAINERS),
+            _vaapi("vp9_vaapi", _VP9_CONTAINERS),
+        ),
     }
 )
 
@@ -101,15 +146,27 @@ def working_encoder(candidates: Sequence[EncoderSpec], pixel_format: str) -> Enc
     )
 
 
+def device_of(encoder: EncoderSpec) -> HWAccel | None:
+    """The device that an encoder works on; `None` for one that needs none named.
+
+    Raises:
+        ValueError: The library knows no such device.
+    """
+    return None if encoder.device is None else HWAccel(encoder.device)
+
+
 def encodes(encoder: EncoderSpec, pixel_format: str) -> bool:
     """Try an encoder on one frame."""
     try:
-        context = cast("VideoCodecContext", av.CodecContext.create(encoder.name, "w"))
+        context = cast(
+            "VideoCodecContext",
+            av.CodecContext.create(encoder.name, "w", hwaccel=device_of(encoder)),
+        )
         context.width, context.height = _TRIED_WH
-        context.pix_fmt = pixel_format
+        context.pix_fmt = encoder.sent_as.get(pixel_format, pixel_format)
         context.time_base = Fraction(1, 25)
         frame = VideoFrame(*_TRIED_WH, pixel_format)
         frame.pts = 0
         return bool([*context.encode(frame), *context.encode(None)])
-    except (av.FFmpegError, ValueError):
+    except (av.FFmpegError, ValueError, RuntimeError):
         return False

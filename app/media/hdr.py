@@ -4,13 +4,14 @@ Source: SMPTE ST 2086 (mastering display), CTA-861.3 (content light level); the 
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final, Literal
 
 from av import VideoFrame
-from av.sidedata.sidedata import SideDataContainer
+from av.sidedata.sidedata import SideData, SideDataContainer
 
 from app.core.tone import HLG, PQ
 
@@ -18,6 +19,14 @@ _DISPLAY_STRUCT: Final = struct.Struct("=20i2i")
 _LIGHT_STRUCT: Final = struct.Struct("=2I")
 _COLOR_UNIT: Final = 50_000
 _LIGHT_UNIT: Final = 10_000
+_DYNAMIC: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "Dolby Vision": frozenset({"DOVI_RPU_BUFFER", "DOVI_METADATA"}),
+        "HDR10+": frozenset({"DYNAMIC_HDR_PLUS"}),
+        "HDR Vivid": frozenset({"DYNAMIC_HDR_VIVID"}),
+    }
+)
+"""FFmpeg's names of the side data of each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +47,9 @@ class HdrMetadata:
         """The parameters with which an encoder writes these facts into its stream; none for one that cannot."""
         if encoder == "libx265":
             return {"x265-params": ":".join(("hdr10=1", *self._parts("max-cll", whole=True)))}
+        if encoder == "libx264":
+            parts = self._parts("cll", whole=True)
+            return {"x264-params": ":".join(parts).replace("master-display", "mastering-display")}
         if encoder == "libsvtav1":
             return {"svtav1-params": ":".join(self._parts("content-light", whole=False))}
         return {}
@@ -79,6 +91,12 @@ def hdr_metadata(frame: VideoFrame) -> HdrMetadata | None:
     )
 
 
+def dynamic_hdr(frame: VideoFrame) -> tuple[str, ...]:
+    """Names of what a decoded frame brings along that changes from scene to scene, and that no encoder here writes."""
+    kinds = {each.type.name for each in _side_data_of(frame)}
+    return tuple(name for name, wanted in _DYNAMIC.items() if kinds & wanted)
+
+
 def is_hdr(transfer: int) -> bool:
     """True for the transfer functions of HDR."""
     return transfer in (PQ, HLG)
@@ -89,14 +107,18 @@ def _side_data(
     name: Literal["MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL"],
     layout: struct.Struct,
 ) -> tuple[int, ...] | None:
-    # Not `frame.side_data`: a cycle that holds the frame's memory, see `orientation_of`.
-    container = SideDataContainer(frame)  # type: ignore[call-arg]  # its stub has no constructor
-    for index in range(len(container)):
-        each = container[index]
+    for each in _side_data_of(frame):
         if each.type.name == name:
             data = bytes(each)
             return layout.unpack(data[: layout.size]) if len(data) >= layout.size else None
     return None
+
+
+def _side_data_of(frame: VideoFrame) -> Iterator[SideData]:
+    # Not `frame.side_data`: a cycle that holds the frame's memory, see `orientation_of`.
+    container = SideDataContainer(frame)  # type: ignore[call-arg]  # its stub has no constructor
+    for index in range(len(container)):
+        yield container[index]
 
 
 def _display_facts(

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from app.core.color import ColorTags
+from app.media.clock_jumps import ClockJump
 from app.media.hdr import HdrMetadata
 from app.media.sniff import MediaKind
 
@@ -58,8 +59,10 @@ class MediaInfo:
         starts_late: It is a part of the file, and the file's beginning does not belong to it.
         ends_at_s: Where the part ends, in the part's own clock; `None` is the end of the file.
         hdr: What HDR10 video says of its screen and its light; `None` when it says nothing.
+        dynamic_hdr: Names of what it says anew for each scene, such as `HDR10+`; none of it can be written.
         plays: How often an animation is shown, 0 for ever; `None` for what is no animation.
         missing_frames: How many of `frames` lie beyond the end of a file that was cut off.
+        clock_jumps: Where the file's own clock starts again, and what makes it run on.
         clock_offset_s: What the reader takes off all time stamps; not 0 only for broadcast clocks.
     """
 
@@ -82,8 +85,10 @@ class MediaInfo:
     streams: tuple[StreamInfo, ...] = ()
     video_index: int = 0
     clock_offset_s: Fraction = Fraction(0)
+    clock_jumps: tuple[ClockJump, ...] = ()
     missing_frames: int = 0
     hdr: HdrMetadata | None = None
+    dynamic_hdr: tuple[str, ...] = ()
     plays: int | None = None
     starts_late: bool = False
     ends_at_s: Fraction | None = None

@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from PIL import AvifImagePlugin, TiffImagePlugin
+from PIL import AvifImagePlugin
 
 from app.media.animation_chunks import gif_xmp
 from app.media.boxes import metadata_values, xmp_boxes
 from app.media.chunks import jpeg_segments, png_chunks, read_chunk, webp_chunks
 from app.media.ebml import tag_values
+from app.media.heif import HeifFile
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
+from app.media.tiff_file import TiffFile
 
 KINDS_WITH_XMP_BOX = frozenset({MediaKind.MP4, MediaKind.MOV, MediaKind.THREE_GP})
 """Containers of ISO boxes that hold XMP in a `uuid` box."""
@@ -79,7 +81,13 @@ def _webp(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _tiff(file: BinaryIO) -> Iterator[bytes]:
-    packet = TiffImagePlugin.TiffImageFile(file).tag_v2.get(_TIFF_XMP)
+    packet = TiffFile(file).tag_v2.get(_TIFF_XMP)
+    if isinstance(packet, bytes):
+        yield packet
+
+
+def _heic(file: BinaryIO) -> Iterator[bytes]:
+    packet = HeifFile(file).info.get("xmp")
     if isinstance(packet, bytes):
         yield packet
 
@@ -99,4 +107,5 @@ _READERS: dict[MediaKind, Callable[[BinaryIO], Iterator[bytes]]] = {
     MediaKind.ANIMATED_WEBP: _webp,
     MediaKind.TIFF: _tiff,
     MediaKind.AVIF: _avif,
+    MediaKind.HEIC: _heic,
 }

@@ -1,5 +1,6 @@
 """Everything of a video but its pictures: sound, subtitles, chapters, carried into the output in time order."""
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -13,9 +14,11 @@ from av.stream import AttachmentStream, Discard, Stream
 from app.core.errors import MediaError
 from app.core.types import Notice
 from app.media.carriers import Carrier, CopyCarrier, TranscodeCarrier
+from app.media.clock_jumps import running_on
 from app.media.demux import codec_name, is_cover, main_video, packets
 from app.media.encoders import Container
 from app.media.info import MediaInfo
+from app.media.sound_part import SoundPart, encoder_for_cut, is_lossless
 from app.media.span import seek_before
 from app.media.subtitle_carrier import TEXT_CODECS, TextCarrier
 
@@ -81,6 +84,9 @@ class Passengers:
         self._container = container
         self._info = info
         self._offset_s = info.clock_offset_s
+        self._part = SoundPart(
+            offset_s=info.clock_offset_s, starts_late=info.starts_late, ends_at_s=info.ends_at_s
+        )
         self._notices: list[Notice] = []
         self._carriers: dict[int, Carrier] = {}
         for stream in source.streams:
@@ -92,6 +98,11 @@ class Passengers:
                 self._note(
                     "media.cover_dropped",
                     "the cover picture was left out, since it may show the face that was there before",
+                )
+            elif stream.type == "video" and stream.index != info.video_index:
+                self._note(
+                    "media.stream_dropped",
+                    f"stream {stream.index} is another video and was left out; only the first one is made",
                 )
         self._packets = self._packets_of(source)
         self._next = next(self._packets, None)
@@ -147,7 +158,8 @@ class Passengers:
         if self._info.starts_late:
             seek_before(source, main_video(source), self._info.container, self._offset_s)
         try:
-            yield from self._in_part(packets(source, *streams))
+            found = running_on(packets(source, *streams), self._info.clock_jumps)
+            yield from self._in_part(found)
         except MediaError as error:
             self._note("media.stream_incomplete", f"sound or subtitles end early: {error.message}")
 
@@ -195,23 +207,31 @@ class Passengers:
         """A copy where the container takes the codec, else new sound; refuses by an exception what can be neither."""
         taken = _COPIED.get(self._container)
         if (taken is None and codec != "mov_text") or codec in (taken or ()):
-            return CopyCarrier(self._output, stream, offset_s=self._offset_s)
+            return self._fitting_carrier(stream, codec)
         if stream.type == "subtitle" and codec in TEXT_CODECS:
             return self._text_carrier(stream, codec)
         if not isinstance(stream, AudioStream):
             raise ValueError(f"{codec} does not go into {self._container}")
         encoder = "libopus" if self._container == "webm" else "aac"
-        carrier = TranscodeCarrier(
-            self._output,
-            stream,
-            encoder=encoder,
-            offset_s=self._offset_s,
-            cuts_start=self._info.starts_late,
-        )
+        carrier = TranscodeCarrier(self._output, stream, encoder=encoder, part=self._part)
         self._note(
             "media.audio_converted",
             f"audio track of codec {codec} was converted, since {self._container} does not take it",
         )
+        return carrier
+
+    def _fitting_carrier(self, stream: Stream, codec: str) -> Carrier:
+        """A copy, unless only new sound can be cut to the sample."""
+        encoder = encoder_for_cut(codec, container=self._container, part=self._part)
+        if encoder is None or not isinstance(stream, AudioStream):
+            return CopyCarrier(self._output, stream, part=self._part)
+        carrier = TranscodeCarrier(self._output, stream, encoder=encoder, part=self._part)
+        if not is_lossless(codec):
+            self._note(
+                "media.audio_converted",
+                f"audio track of codec {codec} was converted: in {self._container}, sound as it is cannot begin "
+                "exactly with the part",
+            )
         return carrier
 
     def _text_carrier(self, stream: Stream, codec: str) -> Carrier:
@@ -220,7 +240,8 @@ class Passengers:
         )
         self._note(
             "media.subtitles_converted",
-            f"subtitles of codec {codec} were written as plain text, as {self._container} takes them",
+            f"subtitles of codec {codec} were written as plain text, as {self._container} takes them; fonts, colors "
+            "and places were left out",
         )
         return carrier
 
@@ -228,8 +249,25 @@ class Passengers:
         self._output.metadata.update(
             {key: text for key, text in source.metadata.items() if key.lower() in _KEPT_METADATA}
         )
+        self._copy_timecode(source)
         if chapters := self._chapters(source):
             self._output.set_chapters(chapters)
+
+    def _copy_timecode(self, source: InputContainer) -> None:
+        """The time of day, or of the reel, at which the first frame was taken; true only of that frame."""
+        tags = {**source.metadata, **main_video(source).metadata}
+        code = next((text for key, text in tags.items() if key.lower() == "timecode"), None)
+        if code is None:
+            return
+        is_true = not self._info.starts_late and fits_timecode(code, self._info.rate)
+        if not is_true or self._container == "webm":
+            self._note(
+                "media.stream_dropped",
+                "the timecode was left out: the output begins with another frame, counts frames in another way, or has "
+                "no place for it",
+            )
+            return
+        self._output.metadata["timecode"] = code
 
     def _chapters(self, source: InputContainer) -> "list[Chapter]":
         """The chapters in the part's clock; those outside it are left out."""
@@ -249,6 +287,17 @@ class Passengers:
 
     def _note(self, code: str, message: str) -> None:
         self._notices.append(Notice(code, message))
+
+
+def fits_timecode(code: str, rate: Fraction | None) -> bool:
+    """Whether a timecode counts frames of a rate; one that leaves numbers out counts 30 or 60 a second, or so."""
+    found = re.fullmatch(r"\d\d:\d\d:\d\d([:;.])(\d\d)", code)
+    if found is None or rate is None:
+        return False
+    nominal = round(rate)
+    leaves_out = found.group(1) != ":"
+    is_whole = rate == nominal or rate == Fraction(nominal * 1000, 1001)
+    return is_whole and int(found.group(2)) < nominal and (not leaves_out or nominal % 30 == 0)
 
 
 def _begin_at(packet: "Packet[Stream]", pts: int) -> None:

@@ -33,6 +33,9 @@ _FAILURES = (
 """What Pillow's plug-ins let through for hostile bytes; warnings are here for programs that turn them into errors."""
 
 
+_RARE_PIXELS = ("unknown pixel mode", "unknown raw mode", "unknown data organization")
+
+
 @contextmanager
 def pillow_errors(name: str) -> Iterator[None]:
     """Turn whatever a decoder raises inside into an error of ours.
@@ -57,7 +60,7 @@ def pillow_errors(name: str) -> Iterator[None]:
             raise TruncatedMediaError(
                 f"the {name} picture ends before its content does; copy or upload it again"
             ) from error
-        if "unknown pixel mode" in str(error):
+        if any(words in str(error) for words in _RARE_PIXELS):
             raise UnsupportedTypeError(
                 f"the {name} picture has pixels of a rare type; save it anew as gray or RGB of 8 or 16 bits"
             ) from error

@@ -18,6 +18,7 @@ from av.video.stream import VideoStream
 from app.core.color import UNSPECIFIED, ColorTags
 from app.core.errors import DamagedMediaError
 from app.media.animation_chunks import AnimationFacts, animation_facts
+from app.media.clock_jumps import ClockWatch, clock_jumps
 from app.media.demux import (
     codec_name,
     indexed_frames,
@@ -29,13 +30,14 @@ from app.media.demux import (
     video_decoder,
 )
 from app.media.frames import color_tags, native_format
-from app.media.hdr import hdr_metadata
+from app.media.hdr import dynamic_hdr, hdr_metadata
 from app.media.info import MediaInfo, StreamInfo, StreamType
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import Orientation, orientation_of
 from app.media.sniff import MediaKind, sniff
 from app.media.still import still_info
 from app.media.webp_frames import animated_webp_info
+from app.media.whole import TOLD_BY_THEIR_ENDS, missing_frames
 
 _COUNT_UP_TO_BYTES: Final = 512 << 20
 """Files without an index are read through once to count their frames, up to this size: a second or two."""
@@ -63,10 +65,19 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
         stream = main_video(container)
         limits.check_length(_duration_s(container), stream.frames or None)
         file_bytes = path.stat().st_size
-        frame, frames = _first_frame(container, stream, limits, file_bytes)
+        clock = ClockWatch()
+        frame, frames = _first_frame(container, stream, limits, clock)
         info = _video_info(kind, container, frame, frames)
-        info = replace(info, missing_frames=missing_samples(stream, file_bytes))
-        return info if facts is None else _as_animation(info, facts)
+        if kind is MediaKind.MPEGTS and clock.has_jumped:
+            info = replace(info, clock_jumps=clock_jumps(path))
+        if kind not in TOLD_BY_THEIR_ENDS:
+            info = replace(info, missing_frames=missing_samples(stream, file_bytes))
+    if facts is not None:
+        return _as_animation(info, facts)
+    if kind not in TOLD_BY_THEIR_ENDS or info.frames is None:
+        return info
+    missing = missing_frames(path, info)
+    return replace(info, frames=info.frames + missing, missing_frames=missing)
 
 
 def _facts(path: Path, kind: MediaKind, limits: MediaLimits) -> AnimationFacts | None:
@@ -94,16 +105,17 @@ def _duration_s(container: InputContainer) -> float | None:
 
 
 def _first_frame(
-    container: InputContainer, stream: VideoStream, limits: MediaLimits, file_bytes: int
+    container: InputContainer, stream: VideoStream, limits: MediaLimits, clock: ClockWatch
 ) -> tuple[VideoFrame, int | None]:
     """The first frame that can be decoded, and the number of frames where it can be had cheaply."""
     if stream.codec_context.width or stream.codec_context.height:
         limits.check_size((stream.codec_context.width, stream.codec_context.height))
     first, frames, decoder = None, indexed_frames(stream), video_decoder(stream)
-    wants_count = frames is None and file_bytes <= _COUNT_UP_TO_BYTES
+    wants_count = frames is None and container.size <= _COUNT_UP_TO_BYTES
     count = 0
     for packet in packets(container, stream):
         count += not packet.is_discard
+        clock.see(packet)
         if first is None:
             first = next(_decoded(decoder, packet), None)
         elif not wants_count:
@@ -149,6 +161,7 @@ def _video_info(
         video_index=stream.index,
         clock_offset_s=_clock_offset_s(kind, container),
         hdr=hdr_metadata(frame),
+        dynamic_hdr=dynamic_hdr(frame),
     )
 
 

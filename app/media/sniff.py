@@ -27,7 +27,7 @@ _TS_PACKET_BYTES = (188, 192)
 
 
 class MediaKind(StrEnum):
-    """A file format that we know by its first bytes; all but HEIC are read."""
+    """A file format that we know by its first bytes."""
 
     JPEG = "jpeg"
     PNG = "png"
@@ -97,7 +97,7 @@ def sniff(path: Path) -> MediaKind:
             return kind
     raise UnsupportedTypeError(
         "the content is no picture or video of a kind we read, whatever its name says; "
-        "give a JPEG, PNG, WebP, AVIF, TIFF, BMP, GIF, MP4, MOV, MKV, WebM, AVI or MPEG-TS file"
+        "give a JPEG, PNG, WebP, AVIF, HEIC, TIFF, BMP, GIF, MP4, MOV, MKV, WebM, AVI or MPEG-TS file"
     )
 
 

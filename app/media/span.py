@@ -10,6 +10,7 @@ from av.container import InputContainer
 from av.stream import Stream
 
 from app.core.errors import UsageError
+from app.media.clock_jumps import running_on
 from app.media.demux import main_video, opened, packets
 from app.media.info import MediaInfo, StreamInfo
 from app.media.sniff import MediaKind
@@ -138,7 +139,8 @@ def _first_from(path: Path, info: MediaInfo, wanted: int) -> int | None:
     with opened(path, info.container) as container:
         stream = main_video(container)
         seek_before(container, stream, info.container, wanted * (stream.time_base or Fraction(1)))
-        times = ((p.pts, p.dts) for p in packets(container, stream) if not p.is_discard)
+        found = running_on(packets(container, stream), info.clock_jumps)
+        times = ((p.pts, p.dts) for p in found if not p.is_discard)
         return _earliest(times, wanted)
 
 

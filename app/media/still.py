@@ -13,6 +13,7 @@ from app.media.limits import MediaLimits
 from app.media.packets import xmp_packets
 from app.media.still_decode import decode_still
 from app.media.still_encode import StillEncoding, encode_still
+from app.media.still_extras import has_extras
 from app.media.still_metadata import clean_exif, kept_png_chunks
 from app.media.still_open import OpenStill, open_still
 from app.media.still_types import JpegCoding, PngChunk, Still, StillFormat
@@ -52,7 +53,8 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
             container=still.kind,
             size_wh=still.size_wh,
             pixel_format=layout.name,
-            bits=layout.bits,
+            bits=still.bits,
+            tags=still.tags,
             has_alpha=layout.has_alpha,
             rotation_deg=still.orientation.rotation_deg,
             is_mirrored=still.orientation.is_mirrored,
@@ -78,17 +80,21 @@ def read_still(path: Path, limits: MediaLimits) -> Still:
     with open_still(path, limits) as still:
         exif = clean_exif(still.exif, still.size_wh)
         decoded = decode_still(still)
-        dropped = () if exif is not None else (_EXIF_DROPPED,)
+        xmp = next(iter(xmp_packets(path)), None)
+        dropped = [] if exif is not None else [_EXIF_DROPPED]
+        if has_extras(still, xmp):
+            dropped.append(_EXTRAS_DROPPED)
         return Still(
             picture=decoded.picture,
             format=still.format,
             icc=decoded.icc,
             exif=exif or b"",
-            xmp=next(iter(xmp_packets(path)), None),
+            xmp=xmp,
             dpi=_dpi(still),
             png_chunks=_png_chunks(still, has_profile=decoded.icc is not None),
             jpeg=_jpeg_coding(still),
             is_lossless=_is_lossless(still),
+            bits=still.bits,
             notices=(*decoded.notices, *dropped),
         )
 
@@ -141,6 +147,12 @@ _FULL_CHROMA = 0
 _HALF_WIDTH_CHROMA = 1
 _EXIF_DROPPED = Notice(
     "still.exif_dropped", "the EXIF data are damaged or too long and were left out"
+)
+
+_EXTRAS_DROPPED = Notice(
+    "still.extras_dropped",
+    "beside its picture the file holds an HDR gain map, a depth map, a second view or a short video; they show the "
+    "face that was there before, and were left out",
 )
 
 
@@ -197,4 +209,4 @@ def _transposed(table: tuple[int, ...]) -> tuple[int, ...]:
 def _is_lossless(still: OpenStill) -> bool:
     if still.format == "webp":
         return any(chunk.name == b"VP8L" for chunk in webp_chunks(still.file))
-    return still.format not in ("jpeg", "avif")
+    return still.format not in ("jpeg", "avif", "heic")

@@ -1,7 +1,6 @@
 """From an opened still to upright planes, in the layout that the file has."""
 
 import io
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -14,20 +13,21 @@ from app.core.errors import DamagedMediaError
 from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.planes import Plane
 from app.core.types import Notice
+from app.media.hdr import is_hdr
+from app.media.heif import HeifFile, heif_planes, stored_planes
+from app.media.heif_boxes import heif_head
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
 from app.media.still_metadata import profile_fits
 from app.media.still_open import OpenStill
 from app.media.still_profile import profile_conversion
-
-_AVIF_HEAD_BYTES = 65_536
-_AV1_HIGH_BIT_DEPTH = 0x40
+from app.media.tiff_file import TiffFile, deep_tiff_planes
 
 _FIRST_PICTURE_ONLY = Notice(
-    "still.first_picture_only", "the file holds several pictures; the first one is used"
+    "still.first_picture_only",
+    "the file holds several pictures; only its main or first one is used",
 )
 _CMYK_CONVERTED = Notice("still.cmyk_converted", "the CMYK picture was converted to RGB")
-_DEPTH_REDUCED = Notice("still.depth_reduced", "the AVIF has over 8 bits a channel; they became 8")
 _PROFILE_DROPPED = Notice(
     "still.profile_dropped",
     "the color profile is damaged or does not fit the pixels; it was left out",
@@ -50,7 +50,7 @@ class DecodedStill:
 
 
 def decode_still(still: OpenStill) -> DecodedStill:
-    """Decode the first picture of a file, turned upright.
+    """Decode the main picture of a file, turned upright.
 
     Raises:
         TruncatedMediaError: The data end before the picture does.
@@ -59,13 +59,15 @@ def decode_still(still: OpenStill) -> DecodedStill:
     """
     layout = PIXEL_FORMATS[still.layout]
     with pillow_errors(still.format):
-        stored = Picture(_stored_planes(still), layout)
+        stored = Picture(_stored_planes(still), layout, still.tags)
     icc = None if still.image.mode == "CMYK" else _profile(still)
     is_usable = icc is None or profile_fits(icc, layout)
     icc = icc if is_usable else None
     turned = upright(stored, still.orientation)
+    # What a file says of HDR goes before its profile, which can only come near.
+    conversion = None if is_hdr(still.tags.transfer) else profile_conversion(icc)
     return DecodedStill(
-        picture=Picture(turned.planes, layout, turned.tags, profile_conversion(icc)),
+        picture=Picture(turned.planes, layout, turned.tags, conversion),
         icc=icc,
         notices=(*_notices(still), *(() if is_usable else (_PROFILE_DROPPED,))),
     )
@@ -80,27 +82,24 @@ def _notices(still: OpenStill) -> Iterator[Notice]:
         yield _FIRST_PICTURE_ONLY
     if still.image.mode == "CMYK":
         yield _CMYK_CONVERTED
-    if still.format == "avif" and _has_deep_av1(still):
-        yield _DEPTH_REDUCED
-
-
-def _has_deep_av1(still: OpenStill) -> bool:
-    """Whether an AVIF has more than 8 bits. Source: AV1 in ISOBMFF, 2.3.3: flags in the third byte of `av1C`."""
-    still.file.seek(0)
-    found = re.search(rb"av1C..(.)", still.file.read(_AVIF_HEAD_BYTES), re.DOTALL)
-    return found is not None and bool(found.group(1)[0] & _AV1_HIGH_BIT_DEPTH)
 
 
 def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
-    """Pillow holds 16 bits for gray only, so the other 16-bit pictures go through OpenCV."""
+    """Pillow holds 16 bits for gray only, so the other deep pictures go through other decoders."""
     image, layout = still.image, still.layout
     if image.mode == "CMYK":
         return _planes(_from_cmyk(image, _profile(still)), layout)
-    if image.mode in ("I;16", "I;16B"):
+    if isinstance(image, HeifFile):
+        return heif_planes(image, PIXEL_FORMATS[layout], still.limits)
+    if PIXEL_FORMATS[layout].bits == 8:
+        return _planes(image, layout)
+    if isinstance(image, TiffFile):
+        return deep_tiff_planes(image, still.file)
+    if still.format == "avif":
+        return stored_planes(heif_head(still.file), still.file, still.limits)
+    if image.mode == "I;16":
         return _deep_gray(image, has_alpha=layout == "ya16le")
-    if PIXEL_FORMATS[layout].bits == 16:
-        return _deep_planes(still)
-    return _planes(image, layout)
+    return _deep_planes(still)
 
 
 def _from_cmyk(image: Image.Image, icc: bytes | None) -> Image.Image:

@@ -2,16 +2,18 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 from PIL import Image, features
 
 from app.core.errors import OutputError, UnsupportedOutputError
-from app.core.picture import Picture
-from app.core.planes import Plane
+from app.core.picture import PIXEL_FORMATS, Picture
+from app.core.planes import Plane, to_8_bits
 from app.core.types import Notice
+from app.media.hdr import is_hdr
+from app.media.still_avif import AVIF_BITS, encode_avif
 from app.media.still_png import encode_png
 from app.media.still_tiff import encode_tiff
 from app.media.still_types import Still, StillFormat
@@ -22,7 +24,12 @@ _CHROMA_WIDENED = Notice(
     "still.chroma_widened",
     "the JPEG keeps its colors in a resolution (4:1:1, 4:4:0 or the like) that is not written; they got the full one",
 )
-_DEEP_FORMATS = frozenset({"png", "tiff"})
+_DEEP_FORMATS = frozenset({"png", "tiff", "avif"})
+_HDR_FORMATS = frozenset({"png", "avif"})
+_TONE_MAPPED = Notice(
+    "still.tone_mapped",
+    "the picture is HDR, which only PNG and AVIF results keep; it became an ordinary one",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,14 +83,50 @@ def encode_still(
     """
     encoder = _encoder(encoding.format)
     _check_side(picture.size_wh, encoding.format)
-    pixels, notices = _fitted(_interleaved(picture), encoding.format)
+    is_tone_mapped = is_hdr(picture.tags.transfer) and encoding.format not in _HDR_FORMATS
+    if is_tone_mapped:
+        still, picture = _without_hdr(still), _tone_mapped(picture)
+    elif _loses_gray_profile(still, picture, encoding.format):
+        picture = _in_srgb(picture)
+    pixels, notices = _fitted(_interleaved(picture), encoding.format, still.bits)
     task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality)
+    lost = (*((_TONE_MAPPED,) if is_tone_mapped else ()), *notices)
     try:
-        return encoder(task), (*notices, *_coding_notices(still, encoding.format))
+        return encoder(task), (*lost, *_coding_notices(still, encoding.format))
     except (OSError, ValueError, MemoryError) as error:
         raise OutputError(
             f"the picture could not be encoded as {encoding.format}; try PNG instead"
         ) from error
+
+
+def _without_hdr(still: Still) -> Still:
+    """What else a still carries, without what is said of its HDR colors."""
+    kept = tuple(chunk for chunk in still.png_chunks if chunk[0] == b"pHYs")
+    return replace(still, icc=None, png_chunks=kept)
+
+
+def _tone_mapped(picture: Picture) -> Picture:
+    """An HDR picture as screens without HDR show it, in 8 bits."""
+    rgb = picture.read(picture.box)
+    if not picture.pixel_format.has_alpha:
+        return Picture.from_rgb(rgb)
+    alpha = to_8_bits(picture.planes[0][..., 3], picture.pixel_format.bits)
+    return Picture((np.dstack([rgb, alpha]),), PIXEL_FORMATS["rgba"])
+
+
+def _loses_gray_profile(still: Still, picture: Picture, name: StillFormat) -> bool:
+    """Formats without gray write it as RGB, to which its profile does not fit."""
+    is_gray = still.icc is not None and still.icc[16:20] == b"GRAY"
+    is_written_as_rgb = name == "webp" or (name == "avif" and picture.pixel_format.has_alpha)
+    return is_gray and is_written_as_rgb and picture.conversion is not None
+
+
+def _in_srgb(picture: Picture) -> Picture:
+    """Gray in 8 bits that needs no profile."""
+    gray = np.ascontiguousarray(picture.read(picture.box)[..., 0])
+    bits = picture.pixel_format.bits
+    alpha = tuple(to_8_bits(plane, bits) for plane in picture.planes[1:])
+    return Picture((gray, *alpha), PIXEL_FORMATS["ya8" if alpha else "gray"])
 
 
 def _coding_notices(still: Still, name: StillFormat) -> tuple[Notice, ...]:
@@ -122,13 +165,17 @@ def _interleaved(picture: Picture) -> Plane:
     )
 
 
-def _fitted(pixels: Plane, name: StillFormat) -> tuple[Plane, tuple[Notice, ...]]:
+def _fitted(pixels: Plane, name: StillFormat, bits: int) -> tuple[Plane, tuple[Notice, ...]]:
     """Pixels with the depth and the channels that a format has."""
     notices: list[Notice] = []
     if pixels.dtype == np.uint16 and name not in _DEEP_FORMATS:
         pixels = ((pixels.astype(np.uint32) + 128) // 257).astype(np.uint8)
         notices.append(
-            Notice("still.depth_reduced", f"{name} holds 8 bits a channel, the input had 16")
+            Notice("still.depth_reduced", f"{name} holds 8 bits a channel, the input had {bits}")
+        )
+    if pixels.dtype == np.uint16 and name == "avif" and bits > AVIF_BITS:
+        notices.append(
+            Notice("still.depth_reduced", f"the AVIF has 10 bits a channel, the input had {bits}")
         )
     if name == "jpeg" and pixels.ndim == 3 and pixels.shape[2] in (2, 4):
         pixels = _on_white(pixels)
@@ -173,13 +220,7 @@ def _webp(task: _Task) -> bytes:
 
 
 def _avif(task: _Task) -> bytes:
-    settings: dict[str, object] = {"quality": task.quality}
-    if task.quality >= _FINE_QUALITY and task.channels >= 3:
-        settings["subsampling"] = "4:4:4"
-    if task.channels in (2, 4):
-        # Alpha is a picture of its own there, and may be lossless while the colors are not.
-        settings["advanced"] = {"a:lossless": "1"}
-    return _saved(task, "AVIF", **settings)
+    return encode_avif(task.pixels, still=task.still, xmp=task.xmp, quality=task.quality)
 
 
 def _saved(task: _Task, name: str, **settings: object) -> bytes:

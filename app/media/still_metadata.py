@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from PIL import Image
 
+from app.core.color import ColorTags
 from app.core.picture import PixelFormat
 from app.media.chunks import png_chunks, read_chunk
 from app.media.orientation import Orientation
@@ -129,6 +130,15 @@ def profile_fits(icc: bytes, pixel_format: PixelFormat) -> bool:
     if icc[36:40] != b"acsp" or int.from_bytes(icc[:4], "big") != len(icc):
         return False
     return icc[16:20] == (b"GRAY" if pixel_format.family == "gray" else b"RGB ")
+
+
+def png_tags(file: BinaryIO) -> ColorTags:
+    """What the `cICP` chunk of a PNG says. Source: PNG specification, third edition, 11.3.2.6."""
+    for chunk in png_chunks(file):
+        if chunk.name == b"cICP" and chunk.size == 4:
+            primaries, transfer, _, _ = read_chunk(file, chunk)
+            return ColorTags(primaries=primaries, transfer=transfer)
+    return ColorTags()
 
 
 def kept_png_chunks(file: BinaryIO) -> tuple[PngChunk, ...]:

@@ -12,22 +12,25 @@ from PIL import (
     GifImagePlugin,
     JpegImagePlugin,
     PngImagePlugin,
-    TiffImagePlugin,
     WebPImagePlugin,
     features,
 )
 from PIL.Image import Exif
 from PIL.ImageFile import ImageFile
 
+from app.core.color import ColorTags
 from app.core.errors import BadDimensionsError, MediaTooLargeError, UnsupportedTypeError
 from app.media.boxes import boxes
 from app.media.chunks import png_chunks, png_head, read_chunk, tiff_tag_count, webp_size_wh
+from app.media.heif import HeifFile, check_heif
+from app.media.heif_boxes import HeifHead, heif_head
 from app.media.limits import MediaLimits
 from app.media.orientation import Orientation
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
-from app.media.still_metadata import exif_orientation, parsed_exif
+from app.media.still_metadata import exif_orientation, parsed_exif, png_tags
 from app.media.still_types import StillFormat
+from app.media.tiff_file import TiffFile, is_deep
 
 _Opener = tuple[StillFormat, Callable[[BinaryIO], ImageFile]]
 
@@ -38,12 +41,14 @@ _OPENERS: dict[MediaKind, _Opener] = {
     MediaKind.WEBP: ("webp", WebPImagePlugin.WebPImageFile),
     MediaKind.ANIMATED_WEBP: ("webp", WebPImagePlugin.WebPImageFile),
     MediaKind.AVIF: ("avif", AvifImagePlugin.AvifImageFile),
-    MediaKind.TIFF: ("tiff", TiffImagePlugin.TiffImageFile),
+    MediaKind.HEIC: ("heic", HeifFile),
+    MediaKind.TIFF: ("tiff", TiffFile),
     MediaKind.BMP: ("bmp", BmpImagePlugin.BmpImageFile),
     MediaKind.GIF: ("gif", GifImagePlugin.GifImageFile),
 }
 """The one decoder that may see each kind; `Image.open` would ask them all, whatever the first bytes say."""
 
+_TURNED_BY_READER = frozenset({"tiff", "heic"})
 _MIN_SIDE_PX = 2
 _PNG_GRAY_ALPHA = 4
 _MAX_TIFF_TAGS = 1024
@@ -80,7 +85,10 @@ class OpenStill:
         file: The open file, for whoever needs the bytes as they are.
         stored_wh: Size before it is turned upright.
         layout: Name in `core.picture.PIXEL_FORMATS` of what it decodes to.
+        bits: Bits a channel in the file, 8 for fewer; the layout holds 9 to 16 of them as 16.
         orientation: How to turn it upright.
+        tags: What the file says of its colors, beside or instead of a profile.
+        limits: The budget that the header was found to be within.
     """
 
     image: ImageFile
@@ -89,8 +97,11 @@ class OpenStill:
     format: StillFormat
     stored_wh: tuple[int, int]
     layout: str
+    bits: int
     exif: Exif
     orientation: Orientation
+    tags: ColorTags
+    limits: MediaLimits
 
     @property
     def size_wh(self) -> tuple[int, int]:
@@ -121,20 +132,15 @@ def open_still(path: Path, limits: MediaLimits) -> Iterator[OpenStill]:
     with path.open("rb") as file:
         _check_bytes(file, limits)
         with pillow_errors(name):
-            _check_head(file, name, limits)
+            head = _checked_head(file, name, limits)
             file.seek(0)
             image = opener(file)
         with image:
             _check_size(image.size, limits)
-            yield _described(image, file, kind, name)
+            yield _described(image, file, kind, head, limits)
 
 
 def _opener(kind: MediaKind) -> _Opener:
-    if kind is MediaKind.HEIC:
-        raise UnsupportedTypeError(
-            "HEIC pictures cannot be read yet; export the photo as JPEG (on an iPhone: share it with "
-            "the option 'Most Compatible')"
-        )
     found = _OPENERS.get(kind)
     if found is None:
         raise UnsupportedTypeError(f"got a {kind} file, wanted a still picture")
@@ -153,7 +159,7 @@ def _check_bytes(file: BinaryIO, limits: MediaLimits) -> None:
         raise MediaTooLargeError(f"the picture file has {size} bytes, at most {most} are allowed")
 
 
-def _check_head(file: BinaryIO, name: StillFormat, limits: MediaLimits) -> None:
+def _checked_head(file: BinaryIO, name: StillFormat, limits: MediaLimits) -> HeifHead:
     """What the decoder would not refuse in time, or not by the right name."""
     if name == "webp":
         _check_size(webp_size_wh(file), limits)
@@ -163,9 +169,15 @@ def _check_head(file: BinaryIO, name: StillFormat, limits: MediaLimits) -> None:
         raise MediaTooLargeError(
             f"the TIFF has {tags} tags, at most {_MAX_TIFF_TAGS} are allowed; save the picture anew"
         )
-    if name == "avif":
-        for _ in boxes(file, 0, file.seek(0, 2)):
-            pass
+    if name not in ("avif", "heic"):
+        return HeifHead()
+    file_bytes = file.seek(0, 2)
+    for _ in boxes(file, 0, file_bytes):
+        pass
+    head = heif_head(file)
+    if name == "heic":
+        check_heif(head, file_bytes, limits)
+    return head
 
 
 def _check_size(size_wh: tuple[int, int], limits: MediaLimits) -> None:
@@ -176,12 +188,17 @@ def _check_size(size_wh: tuple[int, int], limits: MediaLimits) -> None:
     limits.check_still(size_wh)
 
 
-def _described(image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFormat) -> OpenStill:
+def _described(
+    image: ImageFile, file: BinaryIO, kind: MediaKind, head: HeifHead, limits: MediaLimits
+) -> OpenStill:
+    name = _OPENERS[kind][0]
     with pillow_errors(name):
         exif = _exif(image, file, name)
         # Pillow turns a TIFF by itself, its `size` included.
-        orientation = Orientation() if name == "tiff" else exif_orientation(exif)
-        layout = _layout(image, _samples(image, file, name))
+        orientation = Orientation() if name in _TURNED_BY_READER else exif_orientation(exif)
+        mode, bits = _samples(image, file, head)
+        layout = _layout(image, mode, bits)
+        tags = png_tags(file) if name == "png" else head.tags
     return OpenStill(
         image=image,
         file=file,
@@ -189,8 +206,11 @@ def _described(image: ImageFile, file: BinaryIO, kind: MediaKind, name: StillFor
         format=name,
         stored_wh=image.size,
         layout=layout,
+        bits=bits,
         exif=exif,
         orientation=orientation,
+        tags=tags,
+        limits=limits,
     )
 
 
@@ -200,22 +220,25 @@ def _exif(image: ImageFile, file: BinaryIO, name: StillFormat) -> Exif:
     if name == "png":
         found = (read_chunk(file, c) for c in png_chunks(file) if c.name == b"eXIf")
         return parsed_exif(next(found, b""))
-    return parsed_exif(image.info.get("exif", b""))
+    return parsed_exif(image.info.get("exif") or b"")
 
 
-def _samples(image: ImageFile, file: BinaryIO, name: StillFormat) -> tuple[str, int]:
-    """Pillow's name of the pixel type, and 16 where the file has so many bits a sample, else 8."""
-    if name == "png":
-        head = png_head(file)
+def _samples(image: ImageFile, file: BinaryIO, head: HeifHead) -> tuple[str, int]:
+    """Pillow's name of the pixel type, and the bits of a sample, 8 for fewer."""
+    if isinstance(image, PngImagePlugin.PngImageFile):
+        png = png_head(file)
         # Pillow, which has no 16-bit gray with alpha, calls it RGBA.
-        return "LA" if head.color_type == _PNG_GRAY_ALPHA else image.mode, max(head.bits, 8)
-    if isinstance(image, TiffImagePlugin.TiffImageFile):
-        return image.mode, 16 if set(image.tag_v2.get(258, (8,))) == {16} else 8
-    return image.mode, 8
+        return "LA" if png.color_type == _PNG_GRAY_ALPHA else image.mode, max(png.bits, 8)
+    if isinstance(image, TiffFile):
+        return image.mode, 16 if is_deep(image) else 8
+    if isinstance(image, AvifImagePlugin.AvifImageFile):
+        is_gray = head.is_gray_av1
+        mode = {"RGB": "L", "RGBA": "LA"}.get(image.mode, image.mode) if is_gray else image.mode
+        return mode, head.av1_bits
+    return image.mode, image.bits if isinstance(image, HeifFile) else 8
 
 
-def _layout(image: ImageFile, samples: tuple[str, int]) -> str:
-    mode, bits = samples
+def _layout(image: ImageFile, mode: str, bits: int) -> str:
     layout = _LAYOUTS.get(mode)
     if layout is None:
         raise UnsupportedTypeError(
@@ -225,4 +248,4 @@ def _layout(image: ImageFile, samples: tuple[str, int]) -> str:
         return layout
     if image.has_transparency_data:
         layout = _WITH_ALPHA.get(layout, layout)
-    return _WITH_16_BITS.get(layout, layout) if bits == 16 else layout
+    return _WITH_16_BITS.get(layout, layout) if bits > 8 else layout

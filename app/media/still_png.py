@@ -18,6 +18,8 @@ _HEAD_BYTES = 33
 _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 _SUB_FILTER = 1
 _LEVEL = 6
+_RGB_MATRIX = 0
+_FULL_RANGE = 1
 _PX_PER_M = 39.37007874
 
 
@@ -62,6 +64,8 @@ def _extras(still: Still, xmp: bytes) -> Iterator[PngChunk]:
     else:
         if still.icc is not None:
             yield b"iCCP", b"icc\0\0" + zlib.compress(still.icc)
+        if (tags := still.color_tags) is not None:
+            yield b"cICP", bytes((tags.primaries, tags.transfer, _RGB_MATRIX, _FULL_RANGE))
         if still.dpi is not None:
             x, y = (round(value * _PX_PER_M) for value in still.dpi)
             yield b"pHYs", struct.pack(">IIB", x, y, 1)

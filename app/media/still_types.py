@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from app.core.color import UNSPECIFIED, ColorTags
 from app.core.picture import Picture
 from app.core.types import Notice
+from app.media.hdr import is_hdr
 
-StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif"]
+StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif", "heic"]
 
 PngChunk = tuple[bytes, bytes]
 """Type and content."""
@@ -44,6 +46,7 @@ class Still:
         png_chunks: Color and resolution chunks of a PNG.
         jpeg: How a JPEG was encoded.
         is_lossless: The file keeps every pixel value.
+        bits: Bits a channel in the file; more than 8 are held as 16.
         notices: What could not be kept.
     """
 
@@ -56,4 +59,14 @@ class Still:
     png_chunks: tuple[PngChunk, ...] = ()
     jpeg: JpegCoding | None = None
     is_lossless: bool = True
+    bits: int = 8
+
+    @property
+    def color_tags(self) -> ColorTags | None:
+        """The tags to write: those of HDR always, others where no profile says it better; `None` for none."""
+        tags = self.picture.tags
+        if UNSPECIFIED in (tags.primaries, tags.transfer):
+            return None
+        return tags if is_hdr(tags.transfer) or self.icc is None else None
+
     notices: tuple[Notice, ...] = ()

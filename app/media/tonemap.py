@@ -28,4 +28,4 @@ def info_in_sdr(info: MediaInfo) -> MediaInfo:
     """What HDR video is once it is SDR; other video as it is."""
     if not is_hdr(info.tags.transfer):
         return info
-    return replace(info, tags=_SDR_TAGS, bits=8, hdr=None, has_alpha=False)
+    return replace(info, tags=_SDR_TAGS, bits=8, hdr=None, dynamic_hdr=(), has_alpha=False)

@@ -10,12 +10,13 @@ from av.video.stream import VideoStream
 
 from app.core.color import ColorTags
 from app.core.errors import SizeChangedError
-from app.core.picture import PIXEL_FORMATS, Picture
+from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
 from app.core.types import Frame, Notice
+from app.media.display_size import PLACEHOLDER
 from app.media.encodable import EncodableFrames, encoded_tags
 from app.media.encoders import EncoderSpec, VideoEncoding, codec_of, encoded_format, encoder_for
 from app.media.frames import color_range
-from app.media.hardware import HARDWARE_ENCODERS, working_encoder
+from app.media.hardware import HARDWARE_ENCODERS, device_of, working_encoder
 from app.media.info import MediaInfo
 from app.media.orientation import fits_chroma
 
@@ -36,6 +37,11 @@ class VideoTrack:
         info: What `probe` says of the video that the frames come from.
         encoding: How to encode.
 
+    Attributes:
+        frames: How many have gone in so far.
+        size_wh: Of the pictures.
+        notices: What the file cannot hold.
+
     Raises:
         FFmpegError: The library refuses the settings.
         ValueError: Likewise.
@@ -48,14 +54,14 @@ class VideoTrack:
         self._output = output
         self._info = info
         self._time_base = first.time_base
-        self._size_wh = first.picture.size_wh
+        self.size_wh = first.picture.size_wh
         self._pending: Frame | None = None
         self._step = max(1, round(1 / ((info.rate or _USUAL_RATE) * self._time_base)))
         source = PIXEL_FORMATS.get(info.pixel_format, first.picture.pixel_format)
         self.notices: tuple[Notice, ...] = ()
         encoder = encoder_for(encoding)
         self._format = encoded_format(
-            first.picture.pixel_format, source=source, size_wh=self._size_wh, encoder=encoder
+            first.picture.pixel_format, source=source, size_wh=self.size_wh, encoder=encoder
         )
         if encoding.uses_hardware:
             encoder = self._hardware(encoder, encoding)
@@ -64,7 +70,8 @@ class VideoTrack:
         self._stream = self._added_stream(encoder, encoding, tags)
         self.notices = (
             *self.notices,
-            *_conversion_notices(first, self._format.bits, self._format.has_alpha),
+            *_conversion_notices(first.picture, self._format),
+            *_hdr_notices(info, encoder),
         )
 
     def write(self, frame: Frame) -> None:
@@ -74,9 +81,9 @@ class VideoTrack:
             SizeChangedError: It has another size than the first one.
             FFmpegError: The encoder or the file does not take it.
         """
-        if frame.picture.size_wh != self._size_wh:
+        if frame.picture.size_wh != self.size_wh:
             raise SizeChangedError(
-                f"frame {frame.index}: got {frame.picture.size_wh} pixels, wanted {self._size_wh} as before"
+                f"frame {frame.index}: got {frame.picture.size_wh} pixels, wanted {self.size_wh} as before"
             )
         if self._pending is not None:
             self._step = max(1, frame.pts - self._pending.pts)
@@ -113,7 +120,7 @@ class VideoTrack:
     def _hardware(self, software: EncoderSpec, encoding: VideoEncoding) -> EncoderSpec:
         """The card's encoder if it takes these very frames; else the software, said in a notice."""
         candidates = HARDWARE_ENCODERS.get(codec_of(encoding), ())
-        fits = fits_chroma(self._size_wh, self._format)
+        fits = fits_chroma(self.size_wh, self._format)
         found = working_encoder(candidates, self._format.name) if fits else None
         if found is None:
             self.notices = (
@@ -133,7 +140,7 @@ class VideoTrack:
 
     def _thrift(self, encoder: EncoderSpec, encoding: VideoEncoding) -> dict[str, str]:
         """Look less far ahead where every frame that waits costs 25 MB, or more."""
-        w, h = self._size_wh
+        w, h = self.size_wh
         is_ahead = encoder.name == "libx264" and encoding.preset != "ultrafast"
         return {"rc-lookahead": _SHORT_LOOKAHEAD} if is_ahead and w * h >= _LARGE_PX else {}
 
@@ -145,6 +152,7 @@ class VideoTrack:
             self._output.add_stream(
                 encoder.name,
                 rate=self._info.rate or _USUAL_RATE,
+                hwaccel=device_of(encoder),
                 options={
                     **self._options(encoder, encoding),
                     **self._thrift(encoder, encoding),
@@ -152,13 +160,15 @@ class VideoTrack:
             ),
         )
         context = stream.codec_context
-        context.width, context.height = self._size_wh
-        context.pix_fmt = self._format.name
+        context.width, context.height = self.size_wh
+        context.pix_fmt = encoder.sent_as.get(self._format.name, self._format.name)
         context.time_base = stream.time_base = self._time_base
         # Only with this flag does the encoder hand each frame's duration on to its packet.
         context.flags |= Flags.frame_duration
         if self._info.pixel_aspect != 1:
             context.sample_aspect_ratio = self._info.pixel_aspect
+            if encoding.container in ("matroska", "webm"):
+                stream.metadata["title"] = PLACEHOLDER
         if encoder.codec_tag and encoding.container in ("mp4", "mov"):
             context.codec_tag = encoder.codec_tag
         if self._format.has_alpha:
@@ -174,19 +184,49 @@ def _set_stream_colors(context: VideoCodecContext, tags: ColorTags) -> None:
     context.color_trc = tags.transfer
 
 
-def _conversion_notices(first: Frame, bits: int, has_alpha: bool) -> tuple[Notice, ...]:
+def _conversion_notices(picture: Picture, encoded: PixelFormat) -> tuple[Notice, ...]:
     """What the encoder's pixel format cannot hold."""
     notices = []
-    pixel_format = first.picture.pixel_format
-    if pixel_format.has_alpha and not has_alpha and _is_see_through(first.picture):
+    own = picture.pixel_format
+    if own.has_alpha and not encoded.has_alpha and _is_see_through(picture):
         notices.append(
             Notice("media.alpha_dropped", "the output format has no transparency; it was left out")
         )
-    if bits < pixel_format.bits:
+    if encoded.bits < own.bits:
         notices.append(
             Notice(
                 "media.depth_reduced",
-                f"the output format holds {bits} bits a sample, the input has {pixel_format.bits}",
+                f"the output format holds {encoded.bits} bits a sample, the input has {own.bits}",
+            )
+        )
+    pairs = zip(own.chroma_shift_xy, encoded.chroma_shift_xy, strict=True)
+    if own.family == "yuv" and any(before < after for before, after in pairs):
+        notices.append(
+            Notice(
+                "media.chroma_reduced",
+                "the output format keeps colors in a lower resolution than the input",
+            )
+        )
+    return tuple(notices)
+
+
+def _hdr_notices(info: MediaInfo, encoder: EncoderSpec) -> tuple[Notice, ...]:
+    """What HDR video says of itself and the encoder cannot."""
+    notices = []
+    if info.dynamic_hdr:
+        notices.append(
+            Notice(
+                "media.dynamic_hdr_dropped",
+                f"{' and '.join(info.dynamic_hdr)}: what it says of each scene was left out; the picture that it "
+                "builds on was kept",
+            )
+        )
+    if info.hdr is not None and not info.hdr.encoder_options(encoder.name):
+        notices.append(
+            Notice(
+                "media.hdr_facts_dropped",
+                "this encoder cannot say which screen the video was made on and how bright it gets; "
+                "H.264, HEVC and AV1 in software can",
             )
         )
     return tuple(notices)

@@ -67,7 +67,7 @@ def open_plan(
     opens_target: OpenTarget = open_wanted_target,
     finds_people: FindPeople = find_people,
 ) -> Iterator[Plan]:
-    """Check the request, prepare the source face and open target and output.
+    """Check the request, prepare the faces, find the people that it names and open target and output.
 
     Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
 

@@ -181,7 +181,8 @@ class OutputChoices(_Asked):
     Attributes:
         quality: 0 to 100, mapped to each encoder's own scale.
         preset: Speed of a video encoder.
-        codec: `auto` plays everywhere unless the input needs more; `like-input` is the input's own where possible.
+        codec: `auto` plays everywhere unless the input needs more; `like-input` is the input's own where
+            possible, and then at about the input's quality, whatever `quality` says.
         encoder: Who encodes; hardware only where it works.
         dynamic_range: `sdr` makes 8-bit BT.709 of HDR video; SDR video is left alone by both.
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +19,7 @@ from app.media.encode import VideoWriter
 from app.media.encoder_choice import chosen_codec
 from app.media.encoders import VideoEncoding, container_of
 from app.media.info import MediaInfo
+from app.media.like_input import quality_like_input
 from app.media.limits import MediaLimits
 from app.media.probe import probe
 from app.media.resample import at_rate, exact_rate, info_at_rate
@@ -219,6 +221,9 @@ class VideoTarget:
             preset=spec.encoding.preset,
             uses_hardware=spec.encoding.encoder == "hardware",
         )
+        if spec.encoding.codec == "like-input" and encoding.codec == self._reader.info.codec:
+            quality = quality_like_input(self._path, self._reader.info, encoding)
+            encoding = replace(encoding, quality=quality)
         with VideoWriter(
             path,
             source=self._path if self.info.plays is None else None,

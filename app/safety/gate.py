@@ -35,8 +35,9 @@ LIKELY_COUNT = 3
 LIKELY_AMONG = 60
 """So many pictures with at least `LIKELY_SCORE`, among so many looks in a row, are enough too."""
 
-LOOK_SIDE_PX = 512
-"""Twice what the network sees: from here it shrinks area-true."""
+LOOK_SIDE_PX = 640
+"""More than twice what the network sees, from where it shrinks area-true; a whole part of usual sizes, which is
+several times faster to reach than others."""
 
 _BATCH = 8
 _SIDE_PX = 256

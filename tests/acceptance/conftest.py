@@ -1,7 +1,13 @@
 """The shared media; every test here is skipped where they are not."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +40,30 @@ def ground_truth(assets: Path) -> dict[str, dict[str, object]]:
 def workbench(models_dir: Path) -> Workbench:
     """The real thing, over the installed models."""
     return bootstrap.workbench(Settings(models_dir=models_dir))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One line of the manifest."""
+
+    path: Path
+    group: str
+    expect: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def cases(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    """All cases by name; `FACEDOCK_CASES_DIR` keeps them for the next run."""
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg, which makes the cases, is not installed")
+    kept = os.environ.get("FACEDOCK_CASES_DIR")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("cases")
+    if not (folder / "manifest.json").is_file():
+        command = [sys.executable, str(assets / "make_cases.py"), str(folder)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    lines = json.loads((folder / "manifest.json").read_text())
+    return {
+        line["file"]: Case(path=folder / line["file"], group=line["group"], expect=line["expect"])
+        for line in lines
+        if line["made"]
+    }

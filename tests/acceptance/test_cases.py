@@ -1,13 +1,7 @@
 """Every video and animation of the shared hard cases: looked at, swapped, compared with what it was made to be."""
 
 import dataclasses
-import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +19,7 @@ from app.media.sniff import MediaKind
 from app.pipeline.progress import RenderResult
 from app.pipeline.spec import RenderSpec
 from app.workbench import Workbench
+from tests.acceptance.conftest import Case
 
 pytestmark = [pytest.mark.slow, pytest.mark.weights]
 
@@ -59,33 +54,6 @@ SUFFIXES = {
     MediaKind.APNG: ".apng",
     MediaKind.ANIMATED_WEBP: ".webp",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One line of the manifest."""
-
-    path: Path
-    group: str
-    expect: dict[str, Any]
-
-
-@pytest.fixture(scope="session")
-def cases(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
-    """All cases by name; `FACEDOCK_CASES_DIR` keeps them for the next run."""
-    if shutil.which("ffmpeg") is None:
-        pytest.skip("ffmpeg, which makes the cases, is not installed")
-    kept = os.environ.get("FACEDOCK_CASES_DIR")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("cases")
-    if not (folder / "manifest.json").is_file():
-        command = [sys.executable, str(assets / "make_cases.py"), str(folder)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    lines = json.loads((folder / "manifest.json").read_text())
-    return {
-        line["file"]: Case(path=folder / line["file"], group=line["group"], expect=line["expect"])
-        for line in lines
-        if line["made"]
-    }
 
 
 def names(*groups: str) -> Sequence[str]:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, kw_only=True)
 class Sound:
-    """One audio track of a made clip: a tone."""
+    """One audio track of a made clip: a tone, silent up to `silent_s`."""
 
     codec: str = "aac"
     seconds: float = 1.0
     start_s: float = 0.0
+    silent_s: float = 0.0
     layout: str = "stereo"
     rate: int = 48_000
     language: str = "eng"
@@ -103,6 +104,7 @@ def tone(sound: Sound) -> list[AudioFrame]:
     """A sound's samples, as one frame."""
     count = round(sound.seconds * sound.rate)
     wave = (np.sin(np.arange(count) * 0.05) * 8000).astype(np.int16)
+    wave[: round(sound.silent_s * sound.rate)] = 0
     frame = AudioFrame.from_ndarray(wave[None], format="s16", layout="mono")
     frame.sample_rate = sound.rate
     frame.time_base = Fraction(1, sound.rate)

@@ -14,9 +14,10 @@ from app.core.errors import MediaTooLargeError, OutputError, TruncatedMediaError
 from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.types import Frame
 from app.media.animation_chunks import animation_facts
-from app.media.animation_files import AnimationFormat, gif_indexed
+from app.media.animation_files import AnimationFormat
 from app.media.animation_write import AnimationWriter, animation_format_of
 from app.media.decode import VideoReader
+from app.media.gif_file import gif_indexed
 from app.media.info import MediaInfo, StreamInfo
 from app.media.limits import MediaLimits
 from app.media.packets import xmp_packets
@@ -207,9 +208,9 @@ def test_an_animation_without_frames_leaves_no_file(kind: AnimationFormat, tmp_p
 def test_a_photo_in_a_gif_stays_near_its_colors(
     tmp_path: Path, astronaut: NDArray[np.uint8]
 ) -> None:
-    image, see_through = gif_indexed(astronaut[:200, :200])
-    shown = np.asarray(image.convert("RGB")).astype(int)
-    assert see_through is None
+    indexed = gif_indexed(astronaut[:200, :200])
+    shown = np.asarray(indexed.image.convert("RGB")).astype(int)
+    assert not indexed.is_exact
     blurred = [
         part.reshape(20, 10, 20, 10, 3).mean((1, 3)) for part in (shown, astronaut[:200, :200])
     ]

@@ -33,7 +33,11 @@ def test_every_preset_has_options(codec: VideoCodec) -> None:
 )
 def test_quality_maps_to_the_rate_factor(quality: int, crf: str) -> None:
     encoding = VideoEncoding(quality=quality, preset="slow")
-    assert encoder_for(encoding).codec_options(encoding) == {"crf": crf, "preset": "slow"}
+    assert encoder_for(encoding).codec_options(encoding) == {
+        "crf": crf,
+        "preset": "slow",
+        "a53cc": "0",
+    }
 
 
 def test_a_quality_beyond_the_scale_is_refused() -> None:

@@ -1,16 +1,21 @@
 """Hardware encoders: taken when they encode, else software does it and says so."""
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
+import av
+import numpy as np
 import pytest
 
+from app.core.picture import PIXEL_FORMATS
 from app.core.types import Notice
 from app.media.decode import VideoReader
 from app.media.encode import VideoEncoding, VideoWriter
 from app.media.encoders import ENCODERS, EncoderSpec, VideoCodec
 from app.media.hardware import HARDWARE_ENCODERS, encodes, working_encoder
 from app.media.probe import probe
+from tests.media.clips import noise_frame
 from tests.media.conftest import MakeClip
 
 MISSING = replace(ENCODERS["h264"], name="h264_of_nowhere")
@@ -44,6 +49,55 @@ def test_every_one_has_all_presets_and_a_quality(codec: VideoCodec) -> None:
         options = encoder.codec_options(VideoEncoding(preset="slow", quality=80))
         assert encoder.rate_option in options
         assert set(encoder.containers) <= set(ENCODERS[codec].containers)
+
+
+@pytest.mark.parametrize("codec", HARDWARE_ENCODERS)
+def test_every_one_gets_the_layout_that_it_takes(codec: VideoCodec) -> None:
+    """As far as the library at hand has the encoder; whether there is a device is another matter."""
+    for encoder in HARDWARE_ENCODERS[codec]:
+        assert set(encoder.sent_as) <= set(PIXEL_FORMATS)
+        try:
+            taken = {each.name for each in av.codec.Codec(encoder.name, "w").video_formats or ()}
+        except ValueError:
+            continue
+        sent = {encoder.sent_as.get(name, name) for name in encoder.formats}
+        assert sent <= taken, encoder.name
+
+
+@pytest.mark.parametrize("codec", HARDWARE_ENCODERS)
+def test_trying_one_that_is_not_there_is_no_error(codec: VideoCodec) -> None:
+    for encoder in HARDWARE_ENCODERS[codec]:
+        for pixel_format in encoder.formats:
+            assert encodes(encoder, pixel_format) in (True, False)
+
+
+def test_a_device_that_is_not_there_is_no_error() -> None:
+    assert not encodes(replace(ENCODERS["h264"], device="vaapi"), "yuv420p")
+    assert not encodes(replace(ENCODERS["h264"], device="nonsense"), "yuv420p")
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "shift"), [("yuv420p", "nv12", 0), ("yuv420p10le", "p010le", 6)]
+)
+@pytest.mark.parametrize("color_range", [0, 1, 2])
+def test_another_layout_holds_the_same_samples(
+    name: str, sent: str, shift: int, color_range: int
+) -> None:
+    context = av.CodecContext.create("rawvideo", "w")
+    context.width, context.height, context.pix_fmt = 64, 48, sent
+    context.time_base = Fraction(1, 25)
+    frame = noise_frame((64, 48), name, 1)
+    frame.color_range, frame.pts = color_range, 0
+    (packet,) = context.encode(frame)
+    dtype = np.uint16 if shift else np.uint8
+    samples = np.frombuffer(bytes(packet), dtype) >> shift
+    planes = [
+        np.frombuffer(plane, dtype).reshape(plane.height, -1)[:, : plane.width]
+        for plane in frame.planes
+    ]
+    np.testing.assert_array_equal(samples[: 64 * 48], planes[0].reshape(-1))
+    np.testing.assert_array_equal(samples[64 * 48 :: 2], planes[1].reshape(-1))
+    np.testing.assert_array_equal(samples[64 * 48 + 1 :: 2], planes[2].reshape(-1))
 
 
 def write(source: Path, path: Path, encoding: VideoEncoding) -> tuple[Notice, ...]:

@@ -13,10 +13,12 @@ from app.media.decode import VideoReader
 from app.media.encode import VideoEncoding, VideoWriter
 from app.media.encoder_choice import chosen_codec
 from app.media.encoders import Container, VideoCodec
+from app.media.frames import DecodedPicture
 from app.media.hdr import HdrMetadata, is_hdr
 from app.media.info import MediaInfo
 from app.media.probe import probe
 from app.media.sniff import MediaKind
+from app.media.tonemap import info_in_sdr
 from tests.media.clips import noise_frame
 from tests.media.conftest import MakeClip
 
@@ -49,7 +51,8 @@ def hdr10(make_clip: MakeClip) -> Path:
     )
 
 
-def copy(source: Path, path: Path, encoding: VideoEncoding) -> MediaInfo:
+def copied(source: Path, path: Path, encoding: VideoEncoding) -> list[str]:
+    """Copy a video; codes of what was said."""
     with (
         VideoReader(source) as reader,
         VideoWriter(
@@ -58,7 +61,11 @@ def copy(source: Path, path: Path, encoding: VideoEncoding) -> MediaInfo:
     ):
         for frame in reader.frames():
             writer.write(frame)
-    assert not writer.notices
+    return [notice.code for notice in writer.notices]
+
+
+def copy(source: Path, path: Path, encoding: VideoEncoding) -> MediaInfo:
+    assert not copied(source, path, encoding)
     return probe(path)
 
 
@@ -68,7 +75,7 @@ def test_probe_reads_the_facts(hdr10: Path) -> None:
     assert is_hdr(info.tags.transfer)
 
 
-@pytest.mark.parametrize("codec", ["hevc", "av1"])
+@pytest.mark.parametrize("codec", ["h264", "hevc", "av1"])
 @pytest.mark.parametrize("container", ["mp4", "matroska"])
 def test_facts_depth_and_tags_are_kept(
     codec: VideoCodec, container: Container, hdr10: Path, tmp_path: Path
@@ -94,11 +101,93 @@ def test_video_that_says_nothing_gets_nothing(make_clip: MakeClip, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("facts", "encoder"), [(HdrMetadata(light_level=(1, 2)), "libx265"), (FACTS, "libx264")]
+    ("facts", "encoder"), [(HdrMetadata(light_level=(1, 2)), "libx265"), (FACTS, "ffv1")]
 )
 def test_no_encoder_gets_what_it_does_not_know(facts: HdrMetadata, encoder: str) -> None:
     options = "".join(facts.encoder_options(encoder).values())
     assert "display" not in options
+
+
+@pytest.mark.parametrize(
+    ("codec", "container"), [("ffv1", "matroska"), ("prores", "mov"), ("vp9", "webm")]
+)
+def test_facts_that_an_encoder_cannot_write_are_said_to_be_lost(
+    codec: VideoCodec, container: Container, hdr10: Path, tmp_path: Path
+) -> None:
+    encoding = VideoEncoding(container=container, codec=codec, preset="ultrafast")
+    notices = copied(hdr10, tmp_path / "out", encoding)
+    assert "media.hdr_facts_dropped" in notices
+    assert ("media.depth_reduced" in notices) == (codec == "vp9")
+    assert probe(tmp_path / "out").tags == probe(hdr10).tags
+
+
+def with_hdr10_plus(source: Path, path: Path) -> None:
+    """Put a message of SMPTE ST 2094-40 before each frame of an HEVC file.
+
+    Source: CTA-861.4 (the message), ITU-T H.265 7.3.1, 7.3.2.4 (where it lies, and the bytes that keep it unique).
+    """
+    fields = [(0xB5, 8), (0x3C, 16), (1, 16), (4, 8), (1, 8), (1, 2), (400, 27), (0, 1)]
+    fields += [(1000, 17), (1100, 17), (1200, 17), (300, 17), (0, 4), (5, 10), (0, 1), (0, 1)]
+    fields += [(0, 1)]
+    bits = "".join(f"{value:0{width}b}" for value, width in fields)
+    message = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
+    payload = bytes((4, len(message))) + message + b"\x80"
+    for number in range(4):
+        payload = payload.replace(bytes((0, 0, number)), bytes((0, 0, 3, number)))
+    unit = bytes((39 << 1, 1)) + payload
+    with av.open(str(source)) as before, av.open(str(path), "w") as after:
+        stream = before.streams.video[0]
+        target = after.add_stream_from_template(stream)
+        for packet in before.demux(stream):
+            if packet.size:
+                told = av.Packet(len(unit).to_bytes(4, "big") + unit + bytes(packet))
+                told.pts, told.dts, told.time_base = packet.pts, packet.dts, packet.time_base
+                told.is_keyframe, told.stream = packet.is_keyframe, target
+                after.mux(told)
+
+
+def test_frames_that_carry_dynamic_hdr_do_not_go_on_as_decoded(hdr10: Path, tmp_path: Path) -> None:
+    """Else it would be in the frames without a swapped face only."""
+    plus = tmp_path / "plus.mp4"
+    with_hdr10_plus(hdr10, plus)
+    for path, goes_on in ((hdr10, True), (plus, False)):
+        with VideoReader(path) as reader:
+            pictures = [frame.picture for frame in reader.frames()]
+        assert {isinstance(picture, DecodedPicture) for picture in pictures} == {goes_on}
+
+
+def test_what_changes_from_scene_to_scene_is_said_to_be_lost(hdr10: Path, tmp_path: Path) -> None:
+    plus, path = tmp_path / "plus.mp4", tmp_path / "out"
+    with_hdr10_plus(hdr10, plus)
+    assert probe(hdr10).dynamic_hdr == ()
+    assert probe(plus).dynamic_hdr == ("HDR10+",)
+    encoding = VideoEncoding(codec="hevc", preset="ultrafast")
+    assert copied(plus, path, encoding) == ["media.dynamic_hdr_dropped"]
+    after = probe(path)
+    assert after.hdr is not None
+    assert (after.hdr.light_level, after.bits) == (FACTS.light_level, 10)
+    assert info_in_sdr(probe(plus)).dynamic_hdr == ()
+
+
+@pytest.mark.parametrize(
+    ("codec", "pixel_format", "is_reduced"),
+    [
+        ("av1", "yuv444p", True),
+        ("av1", "yuv422p10le", True),
+        ("hevc", "yuv422p10le", False),
+        ("h264", "yuv444p", False),
+        ("vp9", "yuv444p", False),
+        ("vp9", "yuv422p", False),
+        ("prores", "yuv444p", False),
+    ],
+)
+def test_colors_in_a_lower_resolution_are_said(
+    codec: VideoCodec, pixel_format: str, is_reduced: bool, make_clip: MakeClip, tmp_path: Path
+) -> None:
+    source = make_clip("a.mkv", frames=3, codec="ffv1", options={}, pixel_format=pixel_format)
+    container: Container = "mov" if codec == "prores" else "matroska"
+    notices = copied(source, tmp_path / "out", VideoEncoding(container=container, codec=codec))
+    assert notices == (["media.chroma_reduced"] if is_reduced else [])
 
 
 def info(codec: str, *, bits: int = 8, transfer: int = 1, has_alpha: bool = False) -> MediaInfo:
@@ -125,7 +214,15 @@ def info(codec: str, *, bits: int = 8, transfer: int = 1, has_alpha: bool = Fals
         pytest.param("auto", "matroska", info("ffv1", has_alpha=True), "vp9", id="alpha in MKV"),
         pytest.param("auto", "webm", info("h264"), "vp9", id="WebM"),
         pytest.param("auto", "webm", info("h264", bits=10, transfer=PQ), "av1", id="HDR in WebM"),
+        pytest.param("auto", "webm", info("h264", bits=10), "av1", id="10 bit in WebM"),
         pytest.param("like-input", "mp4", info("av1"), "av1", id="like the input"),
+        pytest.param("like-input", "webm", info("vp9"), "vp9", id="VP9"),
+        pytest.param("like-input", "webm", info("vp9", bits=10), "av1", id="10-bit VP9"),
+        pytest.param("like-input", "webm", info("vp9", bits=12, transfer=PQ), "av1", id="HDR VP9"),
+        pytest.param(
+            "like-input", "matroska", info("vp9", bits=10, transfer=PQ), "hevc", id="HDR VP9 in MKV"
+        ),
+        pytest.param("like-input", "mov", info("prores", bits=12), "prores", id="12-bit ProRes"),
         pytest.param("like-input", "mp4", info("prores"), "h264", id="a codec that does not fit"),
         pytest.param("like-input", "mp4", info("mpeg2video"), "h264", id="one we do not write"),
         pytest.param("prores", "mov", info("h264"), "prores", id="as named"),

@@ -90,7 +90,7 @@ def test_a_part_that_ends_before_it_begins_is_refused(start: str, end: str | Non
         span(start, end)
 
 
-@pytest.mark.parametrize(("container", "name"), [("mp4", "b.mp4"), ("matroska", "b.mkv")])
+@pytest.mark.parametrize(("container", "name"), [("mp4", "b.mp4"), ("mov", "b.mov")])
 def test_sound_is_cut_with_the_picture(
     container: Container, name: str, make_clip: MakeClip, tmp_path: Path
 ) -> None:
@@ -105,7 +105,7 @@ def test_sound_is_cut_with_the_picture(
     assert abs(after[-1][0] - Fraction("0.8")) < 0.03
     with av.open(str(path)) as file:
         assert file.duration is not None
-        assert abs(file.duration / av.time_base - 0.8) < 0.03
+        assert abs(file.duration / av.time_base - 0.8) < 0.0001
         assert file.streams.video[0].start_time == 0
 
 

@@ -104,6 +104,26 @@ def test_a_named_codec_is_taken(make: Make) -> None:
     assert make("out.mkv", encoding=OutputChoices(codec="like-input")).codec == "h264"
 
 
+def test_like_the_input_means_its_quality_too(make: Make, tmp_path: Path) -> None:
+    """Whatever number stands in the request: it may be a preset's."""
+    rng, grainy = np.random.default_rng(1), tmp_path / "grainy.mp4"
+    with av.open(str(grainy), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "24"})
+        stream.width, stream.height, stream.pix_fmt = 192, 144, "yuv420p"
+        for index in range(50):
+            ramp = np.arange(192)[None, :, None] + 2 * index + rng.normal(0, 9, (144, 192, 3))
+            image = np.clip(ramp, 0, 255).astype(np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        container.mux(stream.encode())
+
+    def size(choices: OutputChoices) -> float:
+        make("out.mp4", target=grainy, encoding=choices)
+        return (tmp_path / "out.mp4").stat().st_size / grainy.stat().st_size
+
+    assert size(OutputChoices(codec="h264", quality=30)) < 0.4
+    assert 0.7 < size(OutputChoices(codec="like-input", quality=30)) < 1.4
+
+
 @pytest.mark.parametrize(
     ("start", "end", "fps", "timing"),
     [
