@@ -74,7 +74,7 @@ class Tools:
     def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
         """A tracker for one file; a still is looked at more closely, since it is only one."""
         detector = self.still_detector if kind == "still" else self.detector
-        return FaceTracker(detector, self.landmarker, self.recognizer)
+        return FaceTracker(detector, self.landmarker, self.recognizer, searches=kind == "video")
 
     def faces_of(self, picture: Picture) -> tuple[Face, ...]:
         """The faces of one picture, left to right, ties top to bottom."""

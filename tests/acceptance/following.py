@@ -15,7 +15,7 @@ from app.core.types import Face, Frame
 from app.faces.person import Person
 from app.media.decode import VideoReader
 from app.media.limits import DEFAULT_LIMITS
-from app.pipeline.plan import Tools
+from app.pipeline.tools import Tools
 from app.pipeline.stages import into_windows
 
 _SAME_IOU = 0.3
