@@ -1,9 +1,9 @@
 """Looks beyond the usual one, for those whom it misses in videos: who lies or hangs, and who is small.
 
 The usual look is upright and 640 pixels wide. The others cost too much for every frame. While nobody is followed there
-are quarter turns, small: all when a shot begins, then one a second. A look at twice the size comes when a shot begins
-and every few seconds. Whoever is found so is then followed by the mesh, which does not mind; only now and then the look
-that found a face is repeated, so that the track does not end.
+are quarter turns, small: all when a shot begins, then one every other second. A look at twice the size comes when a
+shot begins and every few seconds. Whoever is found so is then followed by the mesh, which does not mind; only now and
+then the look that found a face is repeated, so that the track does not end.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +24,11 @@ _WIDE_FROM_PX = 800
 _CLEAR_SCORE = 0.9
 """Upside down a face may score 0.85, upright with its key points in the wrong places."""
 _MIN_WIDE_SCORE = 0.8
-_TURN_EVERY_S = 1.0
+_TURN_EVERY_S = 2.0
 _AGAIN_EVERY_S = 0.4
 _WIDE_EVERY_S = 4.0
+_WIDE_IDLE_S = 10.0
+"""While nobody is followed; such a stretch should cost little more than encoding it."""
 _WIDE_AGAIN_S = 1.2
 """Less than a track goes on without its detector, see `Patience.coast`."""
 
@@ -64,7 +66,11 @@ class Searcher:
     def _with_more(
         self, frame: Frame, usual: tuple[Face, ...], rolls_rad: Sequence[float]
     ) -> tuple[Face, ...]:
-        more = [*self._turned(frame, usual, rolls_rad), *self._wide(frame, usual)]
+        wide_s = _WIDE_EVERY_S if rolls_rad else _WIDE_IDLE_S
+        more = [
+            *self._turned(frame, usual, rolls_rad),
+            *self._wide(frame, usual, _WIDE_AGAIN_S if self._wide_helps else wide_s),
+        ]
         return in_reading_order(surest([*usual, *more])) if more else usual
 
     def _turned(
@@ -87,9 +93,8 @@ class Searcher:
             self._next_turn = (self._next_turn + 1) % len(_QUARTERS_DEG)
         return found
 
-    def _wide(self, frame: Frame, usual: Sequence[Face]) -> list[Face]:
-        passed_s = frame.time_s - self._wide_s
-        is_due = passed_s >= (_WIDE_AGAIN_S if self._wide_helps else _WIDE_EVERY_S)
+    def _wide(self, frame: Frame, usual: Sequence[Face], every_s: float) -> list[Face]:
+        is_due = frame.time_s - self._wide_s >= every_s
         if max(frame.picture.size_wh) < _WIDE_FROM_PX or not (frame.is_cut or is_due):
             return []
         self._wide_s = frame.time_s

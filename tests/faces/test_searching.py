@@ -43,9 +43,9 @@ def frames(make_frame: MakeFrame, seconds: float, size_wh: tuple[int, int]) -> l
     return made
 
 
-def test_while_nobody_is_there_a_turn_a_second_is_tried(make_frame: MakeFrame) -> None:
+def test_while_nobody_is_there_a_turn_every_other_second_is_tried(make_frame: MakeFrame) -> None:
     detector = Counting()
-    Searcher(detector).detect(frames(make_frame, 4, (320, 200)), [])  # type: ignore[arg-type]
+    Searcher(detector).detect(frames(make_frame, 8, (320, 200)), [])  # type: ignore[arg-type]
     upright, turned_wh = (320, 200), (200, 320)
     at_first = [turned_wh, upright, turned_wh]
     assert [size for size, _ in detector.others()] == [*at_first, turned_wh, upright, turned_wh]
@@ -68,14 +68,22 @@ def test_for_a_face_that_lies_its_own_turn_is_repeated(make_frame: MakeFrame) ->
 
 
 @pytest.mark.parametrize(
-    ("size_wh", "count"),
-    [pytest.param((1280, 720), 3, id="large"), pytest.param((640, 360), 0, id="small")],
+    ("size_wh", "rolls", "count"),
+    [
+        pytest.param((1280, 720), [0.0], 3, id="large"),
+        pytest.param((1280, 720), [], 1, id="large and nobody followed"),
+        pytest.param((640, 360), [0.0], 0, id="small"),
+    ],
 )
 def test_a_wide_look_comes_at_first_and_now_and_then(
-    make_frame: MakeFrame, make_face: MakeFace, size_wh: tuple[int, int], count: int
+    make_frame: MakeFrame,
+    make_face: MakeFace,
+    size_wh: tuple[int, int],
+    rolls: list[float],
+    count: int,
 ) -> None:
     detector = Counting(make_face())
-    Searcher(detector).detect(frames(make_frame, 9, size_wh), [0.0])  # type: ignore[arg-type]
+    Searcher(detector).detect(frames(make_frame, 9, size_wh), rolls)  # type: ignore[arg-type]
     assert [sides for _, sides in detector.others()] == [(1280,)] * count
 
 
