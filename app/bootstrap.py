@@ -7,9 +7,11 @@ wait for one.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from app.config import Settings
+from app.inference.cores import machine
 from app.inference.inventory import Inventory
 from app.inference.manifest import Manifest
 from app.media.limits import MediaLimits
@@ -17,9 +19,12 @@ from app.processors import discover
 
 if TYPE_CHECKING:
     from app.inference.install import Installer
+    from app.inference.session import OrtModelZoo
+    from app.inference.spec import ModelZoo
     from app.jobs.database import Database
     from app.jobs.face_library import FaceLibrary
     from app.pipeline.tools import Tools
+    from app.runtime.benchmark import Benchmark
     from app.runtime.doctor import Diagnosis
     from app.service import Studio
     from app.workbench import Workbench
@@ -59,6 +64,27 @@ def examine(settings: Settings) -> "Diagnosis":
     return examine(inventory(settings), settings.data_dir)
 
 
+def check_devices(settings: Settings) -> None:
+    """Keep to `require_gpu`.
+
+    Raises:
+        DeviceUnavailableError: Only the CPU works here, and the operator wants more.
+    """
+    if settings.require_gpu:
+        check_device_works(settings)
+
+
+def check_device_works(settings: Settings) -> None:
+    """Try the device that the settings name.
+
+    Raises:
+        DeviceUnavailableError: It does not really work.
+    """
+    from app.inference.session import choose
+
+    choose(settings.device, requires_gpu=settings.require_gpu)
+
+
 def workbench(settings: Settings) -> "Workbench":
     """Everything in this process, for work here and now."""
     from app.workbench import Workbench
@@ -74,19 +100,113 @@ def face_library(settings: Settings) -> "FaceLibrary":
     return FaceLibrary(DataFolders(settings.data_dir).faces)
 
 
+def build_engine(settings: Settings, model_id: str) -> None:
+    """Build the TensorRT engine of one model, here and now: a child process of `build_engines` does."""
+    from app.inference.spec import ModelId
+
+    with _zoo(settings) as zoo:
+        zoo.build_engine(ModelId(model_id))
+
+
 def _tools(settings: Settings) -> "Tools":
-    from app.inference.session import OrtModelZoo
+    return _tools_over(_zoo(settings), settings)
+
+
+def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
-    zoo = OrtModelZoo(
-        manifest(settings), settings.models_path, device=settings.device, threads=settings.threads
-    )
     saved_face = face_library(settings).identity
     return Tools.over(zoo, discover(), limits(settings), saved_face=saved_face)
+
+
+def _zoo(settings: Settings) -> "OrtModelZoo":
+    from app.inference.session import OrtModelZoo, ZooOptions
+    from app.runtime.lanes import run_side_by_side
+
+    return OrtModelZoo(
+        manifest(settings),
+        settings.models_path,
+        device=settings.device,
+        requires_gpu=settings.require_gpu,
+        threads=settings.threads,
+        options=ZooOptions(
+            precision=settings.precision,
+            budget_bytes=settings.device_memory_bytes,
+            cache_dir=settings.data_dir / "cache",
+            run_many=run_side_by_side,
+            cuda_graphs=settings.cuda_graphs,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineZoos:
+    """The models as an engine's jobs run them, and as somebody does who waits and watches."""
+
+    jobs: "ModelZoo"
+    people: "ModelZoo"
+
+
+@contextmanager
+def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
+    """The models of an engine process; on a GPU one thread runs the calls of all in batches.
+
+    On the CPU a batch makes nothing cheaper (the sweep finds best batches of 1 to 4), and two threads use two cores
+    better than one.
+    """
+    from app.inference.providers import label
+    from app.runtime.batch_sizes import BatchSizes
+    from app.runtime.batcher import BatchingZoo
+
+    with _zoo(settings) as zoo:
+        if zoo.provider.device == "cpu":
+            yield EngineZoos(zoo, zoo)
+            return
+        remembered = settings.data_dir / "cache" / "batch_sizes.json"
+        with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
+            yield EngineZoos(batching, batching.interactive())
+
+
+def benchmark(
+    settings: Settings,
+    models: Literal["installed", "stub"],
+    *,
+    is_quick: bool,
+    on_progress: Callable[[str], None],
+) -> "Benchmark":
+    """Measure this machine, with the installed models or with stubs that cost nothing."""
+    from app.inference.providers import label
+    from app.inference.stub import StubZoo
+    from app.runtime.benchmark import FACE_HEIGHT, QUICK, BenchmarkPlan, centers, measure
+
+    plan = QUICK if is_quick else BenchmarkPlan()
+    known = manifest(settings)
+    if models == "stub":
+        return measure(
+            lambda faces: _tools_over(
+                StubZoo(known, centers(faces), face_height=FACE_HEIGHT), settings
+            ),
+            [],
+            plan,
+            machine=machine(),
+            models=models,
+            on_progress=on_progress,
+        )
+    with _zoo(settings) as zoo:
+        tools = _tools_over(zoo, settings)
+        statuses = inventory(settings).statuses()
+        return measure(
+            lambda _: tools,
+            [status.spec.id for status in statuses if status.is_installed],
+            plan,
+            machine=f"{machine()}; networks on {label(zoo.provider)}",
+            models=models,
+            on_progress=on_progress,
+        )
 
 
 @contextmanager
@@ -140,9 +260,16 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             max_queued_jobs=settings.max_queued_jobs,
         )
         # What came from the command line is not in the environment that the engine inherits.
-        command = (*ENGINE_COMMAND, "--data", str(settings.data_dir))
+        command = (*ENGINE_COMMAND, *_engine_arguments(settings))
         with Supervisor(register, SupervisorOptions(command=command), should_stop=should_stop):
             yield Studio(parts)
+
+
+def _engine_arguments(settings: Settings) -> tuple[str, ...]:
+    named = (("--data", settings.data_dir), ("--models-dir", settings.models_path))
+    given = [text for name, value in named for text in (name, str(value))]
+    gpu = ["--require-gpu"] if settings.require_gpu else []
+    return (*given, "--device", settings.device, *gpu)
 
 
 def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
@@ -155,13 +282,18 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
     from app.runtime.executor import LocalExecutor
     from app.runtime.stopping import stop_when_asked
 
-    with stop_when_asked(parent_fd) as should_stop, _open_database(settings) as database:
-        folders, tools = DataFolders(settings.data_dir), _tools(settings)
+    with (
+        stop_when_asked(parent_fd) as should_stop,
+        _open_database(settings) as database,
+        engine_zoos(settings) as zoos,
+    ):
+        folders = DataFolders(settings.data_dir)
+        jobs, people = (_tools_over(zoo, settings) for zoo in (zoos.jobs, zoos.people))
         parts = EngineParts(
             store=JobStore(database),
             engines=EngineRegister(database),
             folders=folders,
-            executor=LocalExecutor(tools),
-            desk=LocalDesk(tools, folders.previews, face_library(settings)),
+            executor=LocalExecutor(jobs),
+            desk=LocalDesk(people, folders.previews, face_library(settings)),
         )
         run_engine(parts, should_stop=should_stop)

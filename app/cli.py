@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from app import bootstrap
+from app import bootstrap, cli_inference
+from app.cli_inference import AcceptFlag, require_accepted
+from app.cli_parts import DeviceOption, JsonFlag, ModelsDirOption, RequireGpuFlag
 from app.command_frame import reported as _reported
 from app.command_frame import settings_given as _settings
 from app.command_values import checked_spec, parse_face_map, parse_steps, parse_timing
-from app.config import DeviceChoice
 from app.core.errors import ConsentRequiredError
 from app.face_commands import CONSENT_HELP, faces_app
 from app.media.choices import CodecChoice
@@ -43,10 +44,7 @@ app = typer.Typer(
 models_app = typer.Typer(help="List, install and check the models.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
 app.add_typer(faces_app, name="face-library")
-
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-DeviceOption = Annotated[DeviceChoice | None, typer.Option(help="Where the networks run.")]
+cli_inference.register(app, models_app)
 
 SourceOption = Annotated[
     list[Path] | None,
@@ -83,10 +81,21 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of uploads, jobs and results.")] = None,
+    models_dir: ModelsDirOption = None,
+    device: DeviceOption = None,
+    require_gpu: RequireGpuFlag = False,
 ) -> None:
     """Start the page and the API."""
     with _reported(as_json=False):
-        settings = _settings(host=host, port=port, data_dir=data)
+        settings = _settings(
+            host=host,
+            port=port,
+            data_dir=data,
+            models_dir=models_dir,
+            device=device,
+            require_gpu=require_gpu or None,
+        )
+        bootstrap.check_devices(settings)
         with (
             taken_address(settings.host, settings.port) as listening,
             stop_when_asked() as stopping,
@@ -104,10 +113,16 @@ def engine(
     parent_fd: Annotated[
         int | None, typer.Option(help="Ends the engine when it is closed.")
     ] = None,
+    models_dir: ModelsDirOption = None,
+    device: DeviceOption = None,
+    require_gpu: RequireGpuFlag = False,
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
-        bootstrap.run_engine_process(_settings(data_dir=data), parent_fd=parent_fd)
+        settings = _settings(
+            data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
+        )
+        bootstrap.run_engine_process(settings, parent_fd=parent_fd)
 
 
 @app.command()
@@ -135,13 +150,14 @@ def swap(
     end: EndOption = None,
     fps: FpsOption = None,
     device: DeviceOption = None,
+    models_dir: ModelsDirOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Put a face on the people of a picture or video."""
     with _reported(as_json=as_json):
         if consent is None:
             raise ConsentRequiredError(CONSENT_HELP)
-        settings = _settings(device=device)
+        settings = _settings(device=device, models_dir=models_dir)
         assignments = [*(map_ or []), *([] if person is None else [f"{person + 1}=source"])]
         spec = checked_spec(
             sources=tuple(source or ()),
@@ -267,12 +283,14 @@ def list_models(as_json: JsonFlag = False) -> None:
 @models_app.command()
 def pull(
     names: Annotated[list[str] | None, typer.Argument(help="Model ids or a bundle.")] = None,
+    accept_license: AcceptFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Install models; does nothing, and needs no network, when they are there."""
     with _reported(as_json=as_json):
         settings = _settings()
         ids = bootstrap.manifest(settings).resolve(names or ["embedded"])
+        require_accepted(bootstrap.manifest(settings), ids, accepted=accept_license)
         with shown_pull(quiet=as_json) as on_progress:
             bootstrap.installer(settings).pull(ids, on_progress)
         if as_json:
@@ -296,10 +314,10 @@ def verify(
 
 
 @app.command()
-def doctor(as_json: JsonFlag = False) -> None:
+def doctor(as_json: JsonFlag = False, models_dir: ModelsDirOption = None) -> None:
     """Check this machine: devices that really work, models, disk, versions; says what to do."""
     with _reported(as_json=as_json):
-        report = bootstrap.examine(_settings())
+        report = bootstrap.examine(_settings(models_dir=models_dir))
         if as_json:
             print_json(report.to_json())
         else:

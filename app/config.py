@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[1]
-DeviceChoice = Literal["auto", "cuda", "cpu"]
+DeviceChoice = Literal["auto", "tensorrt", "cuda", "openvino", "directml", "coreml", "cpu"]
 _OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -41,6 +41,16 @@ class Settings(BaseSettings):
         default=100_000, gt=0, description="frames of an animated picture"
     )
     device: DeviceChoice = Field(default="auto", description="where networks run")
+    require_gpu: bool = Field(default=False, description="refuse to start where only the CPU works")
+    precision: Literal["auto", "full", "half"] = Field(
+        default="auto", description="of networks; auto is half on a GPU where a self-test allows it"
+    )
+    cuda_graphs: bool = Field(
+        default=False, description="record runs on CUDA, network by network where that gains"
+    )
+    device_memory_bytes: int = Field(
+        default=0, ge=0, description="memory of the device for networks; 0 is what is free"
+    )
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is one a core"
     )

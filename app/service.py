@@ -349,7 +349,9 @@ class Studio:
     def _is_installed(self, spec: ModelSpec) -> bool:
         """Whether the file is there in its full length; its hash is checked by whoever loads it."""
         file = self._parts.models_dir / spec.file
-        return file.is_file() and file.stat().st_size == spec.bytes
+        if not file.is_file():
+            return False
+        return spec.bytes == 0 or file.stat().st_size == spec.bytes
 
     def _new_job(
         self, request: JobRequest, consent: ConsentBasis, idempotency_key: str | None

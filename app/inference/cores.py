@@ -1,9 +1,11 @@
-"""How many processor cores this process may really use."""
+"""The processor: how many cores this process may really use, and what it is called."""
 
 import math
 import os
+import platform
 from pathlib import Path
 
+_CPUINFO = Path("/proc/cpuinfo")
 _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -31,3 +33,15 @@ def _quota_cores(quota_file: Path) -> int:
         return math.ceil(int(quota) / int(period))
     except (OSError, ValueError, ZeroDivisionError):
         return os.cpu_count() or 1
+
+
+def machine(cpuinfo: Path = _CPUINFO) -> str:
+    """Processor, usable cores, system and Python, in one line."""
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{name}, {usable_cores()} cores, {system}, Python {platform.python_version()}"

@@ -11,23 +11,25 @@ from pathlib import Path
 from app.core.errors import (
     AppError,
     ConversionError,
+    DownloadError,
     MissingModelError,
     ModelError,
     ModelIntegrityError,
     StorageFullError,
     UnwritableOutputError,
 )
-from app.inference.convert.build import build
+from app.inference.adopt import found_sources, has_sources
+from app.inference.convert.build import Built, build
 from app.inference.fetch.fetcher import Fetcher
 from app.inference.fetch.store import SourceStore, source_name, write_atomically
-from app.inference.inventory import Inventory, ModelStatus
+from app.inference.inventory import Inventory, ModelStatus, how_to_get
 from app.inference.manifest import Manifest
 from app.inference.progress import OnProgress, PullProgress, ignore_progress
 from app.inference.spec import ModelId, ModelSpec
 
 _LOCK_POLL_S = 0.2
 
-Build = Callable[[ModelSpec, Mapping[str, bytes]], bytes]
+Build = Callable[[ModelSpec, Mapping[str, bytes]], Built]
 
 
 class Installer:
@@ -120,6 +122,48 @@ class Installer:
             self._install_all(missing, on_progress)
         return tuple(spec.id for spec in missing)
 
+    def adoptable(self, folder: Path, ids: Iterable[ModelId]) -> tuple[ModelId, ...]:
+        """Those of the models whose files, of whatever content, are in a folder.
+
+        Raises:
+            UnknownModelError: No entry has one of the ids.
+        """
+        specs = [self._manifest.get(model_id) for model_id in ids]
+        return tuple(spec.id for spec in specs if has_sources(spec, folder))
+
+    def adopt(
+        self,
+        folder: Path,
+        ids: Iterable[ModelId],
+        on_progress: OnProgress = ignore_progress,
+        *,
+        unpinned: bool = False,
+    ) -> tuple[ModelId, ...]:
+        """Install models from files that the operator has, rewritten and proven as after a download.
+
+        Args:
+            folder: Holds files under the names of the manifest's sources; it is only read.
+            ids: Models to look for.
+            on_progress: Called whenever there is something new to tell.
+            unpinned: Take files that no hash, or another one, stands for: the operator vouches for them.
+
+        Returns:
+            The models whose files were found and are installed now.
+
+        Raises:
+            UnknownModelError: No entry has one of the ids.
+            ModelIntegrityError: A file is not the pinned one, or nobody has pinned it, and `unpinned` is not set.
+            ConversionError: A rewrite or its proof failed.
+        """
+        adopted = []
+        with _storage_errors(), self._locked(on_progress):
+            for spec in (self._manifest.get(model_id) for model_id in dict.fromkeys(ids)):
+                sources = found_sources(spec, folder, unpinned=unpinned)
+                if sources is not None:
+                    self._install(spec, sources, on_progress, unpinned=unpinned)
+                    adopted.append(spec.id)
+        return tuple(adopted)
+
     def _present(self) -> list[ModelId]:
         return [item.spec.id for item in self.statuses() if item.state != "missing"]
 
@@ -129,14 +173,17 @@ class Installer:
     def _install_all(self, specs: list[ModelSpec], on_progress: OnProgress) -> None:
         pending = list(specs)
         failures: list[ModelError] = []
-        sources = [source for spec in specs for source in spec.sources]
+        for spec in [spec for spec in pending if _is_brought(spec)]:
+            pending.remove(spec)
+            failures.append(DownloadError(f"{spec.id} is brought; run `{how_to_get(spec)}`"))
+        sources = [source for spec in pending for source in spec.sources]
         try:
             for _ in self._fetcher.fetch(sources, on_progress):
                 ready = [s for s in pending if all(source in self._store for source in s.sources)]
                 pending = [spec for spec in pending if spec not in ready]
                 for spec in ready:
                     try:
-                        self._install(spec, on_progress)
+                        self._install(spec, self._stored(spec), on_progress)
                     except ModelError as error:
                         failures.append(error)
         except ModelError as error:
@@ -145,14 +192,24 @@ class Installer:
         if failures:
             raise failures[0]
 
-    def _install(self, spec: ModelSpec, on_progress: OnProgress) -> None:
+    def _stored(self, spec: ModelSpec) -> dict[str, bytes]:
+        return {source_name(source): self._store.read(source) for source in spec.sources}
+
+    def _install(
+        self,
+        spec: ModelSpec,
+        sources: Mapping[str, bytes],
+        on_progress: OnProgress,
+        *,
+        unpinned: bool = False,
+    ) -> None:
         on_progress(PullProgress(phase="convert", what=spec.id))
-        content = self._build(
-            spec, {source_name(source): self._store.read(source) for source in spec.sources}
-        )
-        _check_pinned(spec, content)
-        write_atomically(self._models_dir / spec.file, content)
-        self._inventory.keep_receipt(spec)
+        built = self._build(spec, sources)
+        sha256 = hashlib.sha256(built.content).hexdigest()
+        if spec.sha256:
+            _check_pinned(spec, sha256, len(built.content))
+        write_atomically(self._models_dir / spec.file, built.content)
+        self._inventory.keep_receipt(spec, sha256, why_single=built.why_single, unpinned=unpinned)
         on_progress(PullProgress(phase="done", what=spec.id))
 
     def _drop_sources(self, specs: Iterable[ModelSpec]) -> None:
@@ -161,7 +218,7 @@ class Installer:
         needed = {source.sha256 for spec in missing for source in spec.sources}
         for spec in specs:
             for source in spec.sources:
-                if source.sha256 not in needed:
+                if source.sha256 and source.sha256 not in needed:
                     self._store.drop(source)
 
     @contextmanager
@@ -184,16 +241,19 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _check_pinned(spec: ModelSpec, content: bytes) -> None:
+def _is_brought(spec: ModelSpec) -> bool:
+    return any(source.kind == "brought" for source in spec.sources)
+
+
+def _check_pinned(spec: ModelSpec, got: str, size: int) -> None:
     """Refuse a rewritten file that is not the pinned one.
 
     Raises:
         ConversionError: The rewrite gave other bytes; tells the hash in full, for whoever adds an entry.
     """
-    got = hashlib.sha256(content).hexdigest()
-    if (got, len(content)) != (spec.sha256, spec.bytes):
+    if (got, size) != (spec.sha256, spec.bytes):
         raise ConversionError(
-            f"{spec.file}: the rewrite gave {len(content)} bytes with sha256 {got}, "
+            f"{spec.file}: the rewrite gave {size} bytes with sha256 {got}, "
             f"the manifest says {spec.bytes} bytes with {spec.sha256[:12]}; "
             "install the locked requirements, the rewrite depends on their versions"
         )

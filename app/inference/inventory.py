@@ -1,14 +1,13 @@
 """What is installed, by the manifest and the models folder; needs neither network nor runtime."""
 
-import json
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from app.inference.fetch.store import write_atomically
 from app.inference.integrity import sha256_of
 from app.inference.manifest import Manifest
+from app.inference.receipts import Receipt, Receipts
 from app.inference.spec import ModelId, ModelSpec
 
 ModelState = Literal["installed", "missing", "damaged"]
@@ -23,12 +22,14 @@ class ModelStatus:
         state: `damaged` is a file that is not the pinned one, be it broken or of another release.
         bytes: On disk; 0 when missing.
         detail: What is wrong and what to do; empty when installed.
+        why_single: Why its pictures run one by one; empty for a network that takes any batch.
     """
 
     spec: ModelSpec
     state: ModelState
     bytes: int
     detail: str = ""
+    why_single: str = ""
 
     @property
     def is_installed(self) -> bool:
@@ -63,6 +64,7 @@ class Inventory:
     def __init__(self, manifest: Manifest, models_dir: Path) -> None:
         self._manifest = manifest
         self._models_dir = models_dir
+        self._receipts = Receipts(models_dir)
 
     def status(self, model_id: ModelId) -> ModelStatus:
         """How a model stands, by its receipt where there is a good one.
@@ -85,45 +87,53 @@ class Inventory:
         """
         return self._look(self._manifest.get(model_id), trusts_receipt=False)
 
-    def keep_receipt(self, spec: ModelSpec) -> None:
-        """Note that the installed file was compared with the manifest; harmless where nothing can be written."""
-        path = self._receipt_path(spec)
-        with suppress(OSError):
-            path.parent.mkdir(exist_ok=True)
-            write_atomically(path, json.dumps(self._expected_receipt(spec)).encode())
+    def keep_receipt(
+        self, spec: ModelSpec, sha256: str, *, why_single: str = "", unpinned: bool = False
+    ) -> None:
+        """Remember that the file as it is now has this hash.
+
+        Args:
+            spec: The manifest's entry.
+            sha256: Of the file.
+            why_single: Why its pictures run one by one.
+            unpinned: The operator vouched for it.
+        """
+        # Without it the next start hashes again; but where the manifest has no hash, only the receipt has.
+        with suppress(OSError) if spec.sha256 else nullcontext():
+            path = self._models_dir / spec.file
+            receipt = Receipt.of(path, sha256, why_single=why_single, unpinned=unpinned)
+            self._receipts.write(spec, receipt)
 
     def _look(self, spec: ModelSpec, *, trusts_receipt: bool) -> ModelStatus:
         path = self._models_dir / spec.file
         if not path.is_file():
             return _status(spec, "missing", 0, "not installed")
         size = path.stat().st_size
-        if size != spec.bytes:
-            return _status(spec, "damaged", size, f"has {size} bytes, wanted {spec.bytes}")
-        if trusts_receipt and self._has_receipt(spec):
-            return _status(spec, "installed", size)
-        got = sha256_of(path)
-        if got != spec.sha256:
-            return _status(
-                spec, "damaged", size, f"sha256 is {got[:12]}, the manifest says {spec.sha256[:12]}"
-            )
-        self.keep_receipt(spec)
-        return _status(spec, "installed", size)
-
-    def _has_receipt(self, spec: ModelSpec) -> bool:
-        try:
-            receipt = json.loads(self._receipt_path(spec).read_bytes())
-        except (OSError, ValueError):
-            return False
-        return bool(receipt == self._expected_receipt(spec))
-
-    def _expected_receipt(self, spec: ModelSpec) -> dict[str, str | int]:
-        facts = (self._models_dir / spec.file).stat()
-        return {"sha256": spec.sha256, "bytes": facts.st_size, "mtime_ns": facts.st_mtime_ns}
-
-    def _receipt_path(self, spec: ModelSpec) -> Path:
-        return self._models_dir / ".receipts" / f"{spec.file}.json"
+        pin = self._receipts.pin(spec)
+        if pin is None:
+            return _status(spec, "damaged", size, "was not installed by FaceDock")
+        if size != pin[1]:
+            return _status(spec, "damaged", size, f"has {size} bytes, wanted {pin[1]}")
+        receipt = self._receipts.read(spec)
+        why_single = "" if receipt is None else receipt.why_single
+        is_known = receipt is not None and receipt.sha256 == pin[0] and receipt.fits(path)
+        if not (trusts_receipt and is_known):
+            got = sha256_of(path)
+            if got != pin[0]:
+                told = f"sha256 is {got[:12]}, wanted {pin[0][:12]}"
+                return _status(spec, "damaged", size, told)
+            unpinned = receipt is not None and receipt.is_unpinned
+            self.keep_receipt(spec, got, why_single=why_single, unpinned=unpinned)
+        return ModelStatus(spec=spec, state="installed", bytes=size, why_single=why_single)
 
 
 def _status(spec: ModelSpec, state: ModelState, size: int, why: str = "") -> ModelStatus:
-    detail = f"{why}; run `python -m app models pull {spec.id}`" if why else ""
+    detail = f"{why}; run `{how_to_get(spec)}`" if why else ""
     return ModelStatus(spec=spec, state=state, bytes=size, detail=detail)
+
+
+def how_to_get(spec: ModelSpec) -> str:
+    """The command that installs a model."""
+    if any(source.kind == "brought" for source in spec.sources):
+        return f"python -m app models adopt FOLDER {spec.id}"
+    return f"python -m app models pull {spec.id}"

@@ -43,6 +43,8 @@ class Manifest(BaseModel):
         for spec in self.models:
             if Path(spec.file).name != spec.file or spec.file.startswith("."):
                 raise ValueError(f"{spec.id}: file must be a plain name, got {spec.file!r}")
+            if not spec.sha256 and spec.batch != "rewrite":
+                raise ValueError(f"{spec.id}: only a file that is rewritten may lack its sha256")
             if spec.convert == "none" and len(spec.sources) != 1:
                 raise ValueError(f"{spec.id}: without a converter there must be one source")
         return self

@@ -10,41 +10,97 @@ import contextlib
 import ctypes
 import io
 import logging
+import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import build_and_package_info, onnxruntime_pybind11_state
 
+from app.inference.gpu import first_gpu
+
 logger = logging.getLogger(__name__)
 
-DeviceChoice = Literal["auto", "cuda", "cpu"]
-DeviceKind = Literal["cuda", "cpu"]
+DeviceKind = Literal["tensorrt", "cuda", "openvino", "directml", "coreml", "cpu"]
+DeviceChoice = Literal["auto", "tensorrt", "cuda", "openvino", "directml", "coreml", "cpu"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Provider:
-    """One row of the table: a kind of device and how ONNX Runtime is asked for it."""
+    """One row of the table: a kind of device and how ONNX Runtime is asked for it.
+
+    Attributes:
+        package: What to install to have it.
+        is_automatic: Whether `auto` takes it. TensorRT needs engines that are built beforehand.
+        is_gpu: Whether it counts for `--require-gpu`.
+        is_serial: Only one call may be under way in a session.
+        behind: Device whose row takes over the operators that this one lacks, before the CPU does.
+    """
 
     device: DeviceKind
     name: str
     options: tuple[tuple[str, str], ...] = ()
+    package: str = "onnxruntime-gpu"
+    is_automatic: bool = True
+    is_gpu: bool = True
+    is_serial: bool = False
+    behind: DeviceKind | None = None
+
+    def with_options(self, **options: str) -> "Provider":
+        """The same device, asked for with further options."""
+        merged = {**dict(self.options), **options}
+        return replace(self, options=tuple(sorted(merged.items())))
 
 
-CPU = Provider(device="cpu", name="CPUExecutionProvider")
+CPU = Provider(device="cpu", name="CPUExecutionProvider", is_gpu=False)
 
 PROVIDERS = (
     Provider(
+        device="tensorrt", name="TensorrtExecutionProvider", is_automatic=False, behind="cuda"
+    ),
+    Provider(
         device="cuda",
         name="CUDAExecutionProvider",
-        # The default, EXHAUSTIVE, times every algorithm anew for each batch size that a video brings.
-        options=(("cudnn_conv_algo_search", "HEURISTIC"),),
+        # The default, EXHAUSTIVE, times every algorithm anew for each batch size that a video brings. Memory grows by
+        # what is asked for, not by doubling: what one model does not need is there for the next.
+        options=(
+            ("arena_extend_strategy", "kSameAsRequested"),
+            ("cudnn_conv_algo_search", "HEURISTIC"),
+        ),
+    ),
+    Provider(
+        device="openvino",
+        name="OpenVINOExecutionProvider",
+        options=(("device_type", "AUTO"),),
+        package="onnxruntime-openvino",
+        is_gpu=False,
+    ),
+    Provider(
+        device="directml",
+        name="DmlExecutionProvider",
+        package="onnxruntime-directml",
+        is_serial=True,
+    ),
+    Provider(
+        device="coreml",
+        name="CoreMLExecutionProvider",
+        options=(("MLComputeUnits", "ALL"), ("ModelFormat", "MLProgram")),
+        package="onnxruntime",
     ),
     CPU,
 )
-"""Best first. TensorRT becomes one more row above CUDA, and a `DeviceKind`."""
+"""Best first."""
+
+
+def chain(provider: Provider) -> list[tuple[str, dict[str, str]]]:
+    """The provider, and those that take over the operators it lacks."""
+    rows = [provider, *(row for row in PROVIDERS if row.device == provider.behind)]
+    if provider.device != "cpu":
+        rows.append(CPU)
+    return [(row.name, dict(row.options)) for row in rows]
+
 
 ORT_ERRORS: tuple[type[Exception], ...] = (
     onnxruntime_pybind11_state.Fail,
@@ -69,12 +125,14 @@ class DeviceReport:
 
     Attributes:
         detail: Why it does not work and what to do; empty when it works.
+        is_automatic: Whether it is used without being asked for.
     """
 
     device: DeviceKind
     provider: str
     works: bool
     detail: str = ""
+    is_automatic: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,27 +151,45 @@ class RuntimeReport:
 
 def report() -> RuntimeReport:
     """Try every device; takes milliseconds without a GPU and a few seconds with one."""
+    built_in = set(ort.get_available_providers())
     return RuntimeReport(
         version=ort.__version__,
         package=str(getattr(build_and_package_info, "package_name", "onnxruntime")),
         cuda_needed=_cuda_needed(),
-        devices=tuple(probe(provider) for provider in PROVIDERS),
+        # A build for another maker's devices is told only where it is installed: four lines on absent ones help nobody.
+        devices=tuple(
+            probe(row) for row in PROVIDERS if row.device == "cuda" or row.name in built_in
+        ),
     )
+
+
+def label(provider: Provider) -> str:
+    """Names a device, its driver and the runtime: what was measured or built for one label holds for no other."""
+    gpu = first_gpu() if provider.device in _NVIDIA else None
+    hardware = gpu.label if gpu is not None else platform.processor() or platform.machine()
+    return f"{provider.device} {hardware} onnxruntime {ort.__version__}"
 
 
 def probe(provider: Provider) -> DeviceReport:
     """Run one convolution on a device, without noise when it does not work."""
-    why_not = _cuda_obstacle() if provider.device == "cuda" else ""
+    if provider.name not in ort.get_available_providers():
+        why_not = f"this build of ONNX Runtime has no {provider.name}; install {provider.package}"
+    else:
+        why_not = _cuda_obstacle() if provider.device in _NVIDIA else ""
     if not why_not:
         why_not = _try_convolution(provider)
     return DeviceReport(
-        device=provider.device, provider=provider.name, works=not why_not, detail=why_not
+        device=provider.device,
+        provider=provider.name,
+        works=not why_not,
+        detail=why_not,
+        is_automatic=provider.is_automatic,
     )
 
 
 def _try_convolution(provider: Provider) -> str:
     """Why the provider fails at the probe network; empty when the answer is right."""
-    missing = _preload_libraries() if provider.device == "cuda" else ""
+    missing = _preload_libraries() if provider.device in _NVIDIA else ""
     with _silent_runtime():
         options = ort.SessionOptions()
         options.log_severity_level = 4
@@ -132,6 +208,8 @@ def _try_convolution(provider: Provider) -> str:
             return f"{str(error).strip().splitlines()[-1]} {missing}".strip()
     return "" if np.allclose(answer, 9.0) else f"wrong answer: {answer.ravel()[0]}, wanted 9"
 
+
+_NVIDIA = frozenset({"tensorrt", "cuda"})
 
 PROBE_MODEL = bytes.fromhex(
     "08083a6f0a0f0a01780a01771201792204436f6e76120570726f62655a1b0a017812160a14080112100a0208010a0208"
@@ -170,8 +248,6 @@ def _preload_libraries() -> str:
 
 def _cuda_obstacle() -> str:
     """Why CUDA cannot work here, asked of the driver itself; empty when nothing speaks against it."""
-    if "CUDAExecutionProvider" not in ort.get_available_providers():
-        return "this build of ONNX Runtime has no CUDA; install onnxruntime-gpu"
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -1,110 +1,43 @@
 """Sessions of ONNX Runtime: opened from verified bytes, on the devices that passed the probe."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import onnxruntime as ort
-
-from app.core.errors import (
-    AppError,
-    DeviceError,
-    DeviceUnavailableError,
-    MissingModelError,
-    ModelError,
-    OutOfDeviceMemoryError,
-)
+from app.core.errors import DeviceUnavailableError
+from app.core.types import FloatArray
 from app.inference.cores import usable_cores
-from app.inference.integrity import check_bytes
+from app.inference.emap import last_matrix
 from app.inference.manifest import Manifest
-from app.inference.providers import (
-    ORT_ERRORS,
-    PROVIDERS,
-    DeviceChoice,
-    DeviceKind,
-    Provider,
-    probe,
-)
-from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs
-
-_OUT_OF_MEMORY_SIGNS = (
-    "failed to allocate memory",
-    "out of memory",
-    "bad allocation",
-    "bad_alloc",
-    "alloc_failed",
-    "available memory of",
-)
-_DEVICE_SIGNS = ("cuda", "cudnn", "cublas", "cufft", "device")
+from app.inference.memory import free_bytes
+from app.inference.one_by_one import RunMany
+from app.inference.opening import OpenChoices, Opener, read_installed
+from app.inference.precision import Precision
+from app.inference.providers import PROVIDERS, DeviceChoice, Provider, label, probe
+from app.inference.residency import Residency, ResidentSession, Room
+from app.inference.spec import ModelId, ModelSpec, Session
+from app.inference.tensorrt import EngineCache, tensorrt_version
 
 
-class OrtSession:
-    """One network on one device; several threads may call `run` at once."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZooOptions:
+    """What most callers leave as it is.
 
-    def __init__(self, name: str, model: bytes, *, provider: Provider, threads: int = 1) -> None:
-        """Open a network.
+    Attributes:
+        precision: `auto` is half precision on a GPU, for networks that pass their self-test.
+        budget_bytes: Memory of the device that the networks may take; 0 is what is free.
+        cache_dir: Where what was measured and built on this device is kept; `None` keeps nothing.
+        run_many: How the rows of a network that takes one at a time are run.
+        cuda_graphs: Record runs on CUDA, network by network where that gains.
+    """
 
-        Args:
-            name: For messages.
-            model: The ONNX file's bytes, verified by the caller. External data is refused by the runtime.
-            provider: A row of the table that passed the probe.
-            threads: Of one operator on the CPU, at least 1.
-
-        Raises:
-            ModelError: The bytes are no network that this runtime can run.
-            DeviceError: The device does not take it.
-            OutOfDeviceMemoryError: The device has no room for it.
-        """
-        self._name = name
-        self.device: DeviceKind = provider.device
-        try:
-            self._session = ort.InferenceSession(
-                model,
-                _options(threads),
-                providers=_chain(provider),
-                # A device that fails must be heard of, not replaced by the CPU in silence.
-                enable_fallback=0,
-            )
-        except ORT_ERRORS as error:
-            raise _translate(error, name, self.device) from error
-        got = self._session.get_providers()[0]
-        if got != provider.name:
-            raise DeviceError(
-                f"{name}: opened on {got}, wanted {provider.name}; "
-                "run `python -m app doctor` to see which devices work"
-            )
-        self._outputs = tuple(node.name for node in self._session.get_outputs())
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """Names of the inputs, in the network's order."""
-        return tuple(node.name for node in self._session.get_inputs())
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs, in the network's order."""
-        return self._outputs
-
-    def run(self, feeds: Feeds) -> Outputs:
-        """Run one batch.
-
-        Args:
-            feeds: Input name to array; the first axis is the batch.
-
-        Returns:
-            Output name to array, in the network's order.
-
-        Raises:
-            ModelError: Names, types or shapes are not those of the network, or it failed.
-            DeviceError: The device failed; the process should be started anew.
-            OutOfDeviceMemoryError: A smaller batch may fit.
-        """
-        try:
-            results = self._session.run(None, dict(feeds))
-        except ORT_ERRORS as error:
-            raise _translate(error, self._name, self.device) from error
-        return dict(zip(self._outputs, results, strict=True))
+    precision: Precision = "auto"
+    budget_bytes: int = 0
+    cache_dir: Path | None = None
+    run_many: RunMany = map
+    cuda_graphs: bool = False
 
 
 class OrtModelZoo:
@@ -116,7 +49,9 @@ class OrtModelZoo:
         models_dir: Path,
         *,
         device: DeviceChoice = "auto",
+        requires_gpu: bool = False,
         threads: int = 0,
+        options: ZooOptions | None = None,
     ) -> None:
         """Remember what to open; nothing is loaded yet.
 
@@ -124,13 +59,25 @@ class OrtModelZoo:
             manifest: The known models.
             models_dir: Where the installed files are.
             device: `auto` takes the best that works; `cuda` accepts nothing else.
+            requires_gpu: Take the CPU for no device at all.
             threads: Of one network on the CPU; 0 is one a usable core.
+            options: Precision, memory, and what is remembered.
         """
         self._manifest = manifest
         self._models_dir = models_dir
         self._choice: DeviceChoice = device
+        self._requires_gpu = requires_gpu
         self._threads = threads or usable_cores()
-        self._sessions: dict[ModelId, OrtSession] = {}
+        self._zoo_options = options or ZooOptions()
+        self._sessions: dict[ModelId, Session] = {}
+        self._residency = Residency(
+            lambda model_id: self._opener.open(self.spec(model_id)),
+            lambda model_id: self._opener.cost_bytes(self.spec(model_id)),
+            Room(
+                free_bytes=lambda: free_bytes(self.provider.device),
+                budget_bytes=self._zoo_options.budget_bytes,
+            ),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +97,28 @@ class OrtModelZoo:
         Raises:
             DeviceUnavailableError: The device asked for does not really work.
         """
-        return choose(self._choice)
+        return choose(self._choice, requires_gpu=self._requires_gpu)
+
+    @cached_property
+    def _opener(self) -> Opener:
+        options, tag = self._zoo_options, label(self.provider)
+        cache = options.cache_dir
+        engines = None
+        if self.provider.device == "tensorrt" and cache is not None:
+            half = options.precision != "full"
+            engines = EngineCache(
+                cache / "tensorrt", label=tag, version=tensorrt_version(), half=half
+            )
+        choices = OpenChoices(
+            threads=self._threads,
+            precision=options.precision,
+            run_many=options.run_many,
+            cache_dir=cache,
+            engines=engines,
+            label=tag,
+            cuda_graphs=options.cuda_graphs,
+        )
+        return Opener(self._models_dir, self.provider, choices)
 
     def spec(self, model_id: ModelId) -> ModelSpec:
         """The manifest's entry.
@@ -160,7 +128,7 @@ class OrtModelZoo:
         """
         return self._manifest.get(model_id)
 
-    def session(self, model_id: ModelId) -> OrtSession:
+    def session(self, model_id: ModelId) -> Session:
         """The model's session, opened on first use and kept.
 
         Two threads that ask for the same unopened model at once may both open it; one of the two is kept.
@@ -171,53 +139,51 @@ class OrtModelZoo:
             ModelIntegrityError: The file is not the one that the manifest pins.
             DeviceError: The device does not work or does not take it.
         """
-        if (known := self._sessions.get(model_id)) is not None:
-            return known
-        spec = self.spec(model_id)
-        session = OrtSession(
-            spec.id,
-            read_installed(spec, self._models_dir),
-            provider=self.provider,
-            threads=self._threads,
-        )
-        return self._sessions.setdefault(model_id, session)
+        self.spec(model_id)
+        self._residency.session(model_id)
+        return self._sessions.setdefault(model_id, ResidentSession(model_id, self._residency))
+
+    def last_matrix(self, model_id: ModelId) -> FloatArray:
+        """The matrix that a swap network carries; reads its whole file, so ask once and keep it.
+
+        Raises:
+            MissingModelError: The model is not installed.
+            ModelError: It has none.
+        """
+        return last_matrix(model_id, read_installed(self.spec(model_id), self._models_dir))
+
+    def build_engine(self, model_id: ModelId) -> None:
+        """Build TensorRT's engine of a model; takes minutes.
+
+        Raises:
+            ModelError: The model cannot have one.
+            DeviceError: The device is not TensorRT, or failed.
+        """
+        self._opener.build_engine(self.spec(model_id))
 
     def close(self) -> None:
         """Let go of all sessions and their memory; the zoo can be used again."""
         self._sessions.clear()
+        self._residency.let_go()
 
 
-def read_installed(spec: ModelSpec, models_dir: Path) -> bytes:
-    """The bytes of an installed model, compared with the manifest.
-
-    Raises:
-        MissingModelError: It is not installed.
-        ModelIntegrityError: The file is not the one that the manifest pins.
-    """
-    try:
-        content = (models_dir / spec.file).read_bytes()
-    except FileNotFoundError as error:
-        wanted = spec.bundle if spec.bundle == "embedded" else spec.id
-        raise MissingModelError(
-            f"{spec.id} is not installed; run `python -m app models pull {wanted}`"
-        ) from error
-    check_bytes(
-        spec.file,
-        content,
-        sha256=spec.sha256,
-        size=spec.bytes,
-        advice=f"run `python -m app models pull {spec.id}` to install it again",
-    )
-    return content
-
-
-def choose(device: DeviceChoice) -> Provider:
+def choose(device: DeviceChoice, *, requires_gpu: bool = False) -> Provider:
     """The best provider that works among those that the choice allows.
+
+    Args:
+        device: `auto`, or one kind and no other.
+        requires_gpu: Do not fall back to the CPU.
 
     Raises:
         DeviceUnavailableError: None of them works; says why.
     """
-    rows = [row for row in PROVIDERS if device in ("auto", row.device)]
+    rows = [
+        row for row in PROVIDERS if row.device == device or (device == "auto" and row.is_automatic)
+    ]
+    if requires_gpu:
+        rows = [row for row in rows if row.is_gpu]
+    if not rows:
+        raise DeviceUnavailableError(f"--require-gpu: device {device!r} is no GPU; choose another")
     reasons = []
     for row in rows:
         outcome = probe(row)
@@ -225,33 +191,3 @@ def choose(device: DeviceChoice) -> Provider:
             return row
         reasons.append(f"{row.device}: {outcome.detail}")
     raise DeviceUnavailableError(f"device {device!r} does not work here: {'; '.join(reasons)}")
-
-
-def _options(threads: int) -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Idle threads would spin on the cores that decode and encode at the same time.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    return options
-
-
-def _chain(provider: Provider) -> list[tuple[str, dict[str, str]]]:
-    """The provider, and the CPU for operators that it lacks."""
-    cpu = [] if provider.device == "cpu" else [("CPUExecutionProvider", dict[str, str]())]
-    return [(provider.name, dict(provider.options)), *cpu]
-
-
-def _translate(error: Exception, name: str, device: DeviceKind) -> AppError:
-    """Our error for one of the runtime's."""
-    text = str(error).strip() or type(error).__name__
-    lowered = text.lower()
-    if any(sign in lowered for sign in _OUT_OF_MEMORY_SIGNS):
-        return OutOfDeviceMemoryError(
-            f"{name}: no memory left on {device}; use a smaller batch or picture ({text})"
-        )
-    if device != "cpu" and any(sign in lowered for sign in _DEVICE_SIGNS):
-        return DeviceError(f"{name}: {device} failed: {text}")
-    return ModelError(f"{name}: {text}")

@@ -19,6 +19,7 @@ Task = Literal[
     "face_swap",
     "face_enhance",
     "frame_upscale",
+    "face_mask",
     "content_gate",
 ]
 
@@ -76,7 +77,23 @@ class FileSource(_Entry):
     bytes: int
 
 
-Source = Annotated[WheelSource | HttpsSource | FileSource, Field(discriminator="kind")]
+class BroughtSource(_Entry):
+    """A file that the operator brings, `models adopt FOLDER`: nobody here may fetch it, or knows its hash.
+
+    Attributes:
+        name: Of the file in the operator's folder.
+        sha256: Empty where it is not known; the operator then has to vouch for the file.
+    """
+
+    kind: Literal["brought"]
+    name: str
+    sha256: str = ""
+    bytes: int = 0
+
+
+Source = Annotated[
+    WheelSource | HttpsSource | FileSource | BroughtSource, Field(discriminator="kind")
+]
 
 
 class InputContract(_Entry):
@@ -106,8 +123,11 @@ class ModelSpec(_Entry):
         file: Name of the installed file in the models folder.
         sources: What is fetched; more than one where a network is kept in several files (ncnn's graph and weights).
         convert: The rewrite that makes `file` of the sources; `none` keeps the one source as it is.
-        sha256: Of the installed file.
-        bytes: Of the installed file.
+        batch: `rewrite` is a network with a batch of one baked in, which is rewritten and proven when installed; where
+            the proof fails its pictures run one by one. All others take any batch.
+        sha256: Of the installed file; with `rewrite` it may be empty, and is then what the installation made.
+        bytes: Of the installed file; 0 with an empty `sha256`.
+        other_inputs: Inputs besides the picture, such as the face to put on.
         adapter: Calling convention that data cannot express.
         bundle: `embedded` models are installed by the set-up step.
     """
@@ -118,10 +138,12 @@ class ModelSpec(_Entry):
     file: str
     sources: tuple[Source, ...]
     convert: Literal["none", "fold", "tflite", "ncnn"] = "none"
-    sha256: str
-    bytes: int
+    batch: Literal["free", "rewrite"] = "free"
+    sha256: str = ""
+    bytes: int = 0
     license: License
     input: InputContract
+    other_inputs: tuple[str, ...] = ()
     crop: Crop | None = None
     adapter: str = "plain"
     scale: int = 1

@@ -69,7 +69,7 @@ def _versions() -> Iterable[str]:
 
 def _devices() -> Iterable[Finding]:
     devices = device_report().devices
-    usable = next((device for device in devices if device.works), None)
+    usable = next((d for d in devices if d.works and d.is_automatic), None)
     for device in devices:
         # A missing GPU is a fact, not a fault, as long as something runs.
         text = "works" if device.works else device.detail
@@ -80,10 +80,19 @@ def _devices() -> Iterable[Finding]:
 
 def _models(inventory: Inventory) -> Iterable[Finding]:
     for status in inventory.statuses():
-        if status.spec.bundle != "embedded":
+        is_embedded = status.spec.bundle == "embedded"
+        if status.state == "missing" and not is_embedded:
             continue
-        advice = "" if status.is_installed else "; run `python -m app models pull embedded`"
-        yield Finding(f"model {status.spec.id}", status.is_installed, f"{status.state}{advice}")
+        text: str = status.state
+        if is_embedded and not status.is_installed:
+            text += "; run `python -m app models pull embedded`"
+        elif status.detail:
+            text = status.detail
+        if status.why_single:
+            text += f"; runs one picture at a time ({status.why_single})"
+        is_fine = status.is_installed and not status.why_single
+        is_needed = is_embedded and not status.is_installed
+        yield Finding(f"model {status.spec.id}", is_fine, text, is_needed=is_needed)
 
 
 def _disk(data_dir: Path) -> Finding:

@@ -42,6 +42,17 @@ def workbench(models_dir: Path) -> Workbench:
     return bootstrap.workbench(Settings(models_dir=models_dir))
 
 
+@pytest.fixture(scope="session")
+def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stub models with the contracts of the public zoo; the detector finds four faces."""
+    maker = SHARED / "tools" / "make_stub_models.py"
+    if not maker.is_file():
+        pytest.skip("the maker of stub models is not here")
+    folder = tmp_path_factory.mktemp("stubs")
+    subprocess.run([sys.executable, maker, folder, "4"], check=True, capture_output=True)
+    return folder
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """One line of the manifest."""

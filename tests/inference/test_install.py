@@ -1,5 +1,6 @@
 """Installing is atomic, resumes, and two processes may do it at once."""
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,20 +16,21 @@ from app.core.errors import (
     UnknownModelError,
     UnwritableOutputError,
 )
+from app.inference.convert.build import Built
 from app.inference.install import Build, Installer
 from app.inference.manifest import Manifest
 from app.inference.progress import PullProgress
-from app.inference.spec import ModelId, ModelSpec
+from app.inference.spec import BroughtSource, ModelId, ModelSpec
 from tests.inference.conftest import MakeSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ModelId("tiny")
 
 
-def plain(spec: ModelSpec, sources: Mapping[str, bytes]) -> bytes:
+def plain(spec: ModelSpec, sources: Mapping[str, bytes]) -> Built:
     """Keep the one source."""
     (content,) = sources.values()
-    return content
+    return Built(content=content)
 
 
 class Workshop:
@@ -111,7 +113,7 @@ def test_an_unknown_model_is_refused(workshop: Workshop) -> None:
 
 
 def test_a_failed_proof_installs_nothing_and_keeps_the_source(workshop: Workshop) -> None:
-    def refuse(spec: ModelSpec, sources: Mapping[str, bytes]) -> bytes:
+    def refuse(spec: ModelSpec, sources: Mapping[str, bytes]) -> Built:
         raise ConversionError("proof failed")
 
     spec = workshop.spec(b"network")
@@ -123,10 +125,9 @@ def test_a_failed_proof_installs_nothing_and_keeps_the_source(workshop: Workshop
 
 
 def test_a_rewrite_that_gives_other_bytes_installs_nothing(workshop: Workshop) -> None:
+    other = Built(content=b"others!")
     with pytest.raises(ConversionError, match="the manifest says"):
-        workshop.installer(workshop.spec(b"network"), build=lambda spec, sources: b"others!").pull(
-            [TINY]
-        )
+        workshop.installer(workshop.spec(b"network"), build=lambda *_: other).pull([TINY])
     assert "tiny.onnx" not in workshop.files()
 
 
@@ -158,6 +159,7 @@ def test_a_folder_that_cannot_be_made_is_told(workshop: Workshop) -> None:
 PULL = """
 import sys, time
 from pathlib import Path
+from app.inference.convert.build import Built
 from app.inference.install import Installer
 from app.inference.manifest import Manifest
 
@@ -167,7 +169,7 @@ def build(spec, sources):
     with log.open("a") as file:
         file.write("built\\n")
     time.sleep(0.5)
-    return next(iter(sources.values()))
+    return Built(content=next(iter(sources.values())))
 
 installer = Installer(Manifest.load(manifest), models_dir, build=build)
 installer.pull(["tiny"], on_progress=print)
@@ -201,3 +203,94 @@ def test_two_processes_that_pull_at_once_install_once(workshop: Workshop) -> Non
     assert [process.returncode for process in processes] == [0, 0]
     assert all("('tiny',)" in answer for answer in answers)
     assert log.read_text() == "built\n"
+
+
+class Brought:
+    """A model whose file an operator brings, under a name of its own."""
+
+    def __init__(self, workshop: Workshop, *, why_single: str = "") -> None:
+        self.folder = workshop.folder / "brought"
+        self.folder.mkdir()
+        self.why_single = why_single
+        self.workshop = workshop
+
+    def spec(self, pinned: bytes | None = None) -> ModelSpec:
+        sha256 = "" if pinned is None else hashlib.sha256(pinned).hexdigest()
+        source = BroughtSource(kind="brought", name="theirs.onnx", sha256=sha256)
+        changes = {"sources": (source,), "batch": "rewrite", "sha256": "", "bytes": 0}
+        return self.workshop.spec(b"unused").model_copy(update=changes)
+
+    def installer(self, spec: ModelSpec) -> Installer:
+        return self.workshop.installer(
+            spec, build=lambda _, sources: Built(
+                content=b"rewritten " + sources["theirs.onnx"], why_single=self.why_single
+            )
+        )  # fmt: skip
+
+    def bring(self, content: bytes) -> None:
+        (self.folder / "theirs.onnx").write_bytes(content)
+
+
+def test_a_brought_file_that_is_pinned_is_adopted_and_rewritten(workshop: Workshop) -> None:
+    brought = Brought(workshop)
+    brought.bring(b"network")
+    installer = brought.installer(brought.spec(pinned=b"network"))
+    assert installer.adopt(brought.folder, [TINY]) == ("tiny",)
+    assert (workshop.models_dir / "tiny.onnx").read_bytes() == b"rewritten network"
+    assert installer.verify() == ("tiny",)
+    assert brought.folder.joinpath("theirs.onnx").read_bytes() == b"network"
+
+
+@pytest.mark.parametrize(
+    "pinned", [pytest.param(b"another", id="another file"), pytest.param(None, id="no pin")]
+)
+def test_a_file_that_nothing_vouches_for_is_adopted_only_on_the_operators_word(
+    workshop: Workshop, pinned: bytes | None
+) -> None:
+    brought = Brought(workshop)
+    brought.bring(b"network")
+    installer = brought.installer(brought.spec(pinned))
+    with pytest.raises(ModelIntegrityError, match="--unpinned"):
+        installer.adopt(brought.folder, [TINY])
+    assert not (workshop.models_dir / "tiny.onnx").exists()
+    assert installer.adopt(brought.folder, [TINY], unpinned=True) == ("tiny",)
+    assert installer.status(TINY).is_installed
+
+
+def test_a_file_that_is_not_in_the_folder_is_not_adopted(workshop: Workshop) -> None:
+    brought = Brought(workshop)
+    assert brought.installer(brought.spec()).adopt(brought.folder, [TINY]) == ()
+
+
+def test_an_adopted_file_that_changes_is_damaged(workshop: Workshop) -> None:
+    brought = Brought(workshop)
+    brought.bring(b"network")
+    installer = brought.installer(brought.spec(pinned=b"network"))
+    installer.adopt(brought.folder, [TINY])
+    (workshop.models_dir / "tiny.onnx").write_bytes(b"rewritten netw0rk")
+    with pytest.raises(ModelIntegrityError, match="sha256"):
+        installer.verify([TINY])
+
+
+def test_a_file_laid_into_the_models_folder_by_hand_is_not_believed(workshop: Workshop) -> None:
+    brought = Brought(workshop)
+    workshop.models_dir.mkdir()
+    (workshop.models_dir / "tiny.onnx").write_bytes(b"network")
+    status = brought.installer(brought.spec()).status(TINY)
+    assert (status.state, "models adopt FOLDER tiny" in status.detail) == ("damaged", True)
+
+
+def test_a_brought_model_cannot_be_pulled(workshop: Workshop) -> None:
+    brought = Brought(workshop)
+    with pytest.raises(DownloadError, match="models adopt FOLDER tiny"):
+        brought.installer(brought.spec()).pull([TINY])
+
+
+def test_why_a_model_runs_one_by_one_is_remembered(workshop: Workshop) -> None:
+    brought = Brought(workshop, why_single="its rows mix")
+    brought.bring(b"network")
+    installer = brought.installer(brought.spec(pinned=b"network"))
+    installer.adopt(brought.folder, [TINY])
+    assert installer.status(TINY).why_single == "its rows mix"
+    installer.verify([TINY])
+    assert installer.status(TINY).why_single == "its rows mix"

@@ -36,7 +36,9 @@ def test_a_provider_that_falls_back_does_not_count() -> None:
 def test_a_report_says_why_each_failed_device_failed() -> None:
     found = report()
     assert found.version
-    assert [device.device for device in found.devices] == ["cuda", "cpu"]
+    kinds = [device.device for device in found.devices]
+    assert "cuda" in kinds
+    assert kinds[-1] == "cpu"
     assert all(device.works != bool(device.detail) for device in found.devices)
 
 

@@ -1,6 +1,7 @@
 """Sessions run verified bytes, and fail in our words."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,10 @@ from app.core.errors import (
     UnknownModelError,
 )
 from app.inference.manifest import Manifest
+from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU, Provider
-from app.inference.session import OrtModelZoo, OrtSession
-from app.inference.spec import Feeds, ModelId
+from app.inference.session import OrtModelZoo, ZooOptions
+from app.inference.spec import Feeds, ModelId, Outputs
 from tests.inference.conftest import MakeSpec
 
 TINY = ModelId("tiny")
@@ -37,8 +39,8 @@ def test_a_batch_comes_back_by_output_name(zoo: OrtModelZoo) -> None:
     assert np.array_equal(outputs["y"], batch * 2)
 
 
-def test_a_session_tells_its_names_and_device(zoo: OrtModelZoo) -> None:
-    session = zoo.session(TINY)
+def test_a_session_tells_its_names_and_device(doubling_onnx: bytes) -> None:
+    session = OrtSession("tiny", doubling_onnx, provider=CPU)
     assert (session.input_names, session.output_names, session.device) == (("x",), ("y",), "cpu")
 
 
@@ -108,3 +110,44 @@ def test_too_large_a_batch_is_out_of_memory() -> None:
 
 def test_the_hash_is_of_the_bytes_that_are_opened(zoo: OrtModelZoo, doubling_onnx: bytes) -> None:
     assert zoo.spec(TINY).sha256 == hashlib.sha256(doubling_onnx).hexdigest()
+
+
+def fixed(batch: int | str) -> bytes:
+    """`y = x + x` of one picture at a time."""
+    shape = [batch, 3, 4, 4]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y"))
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "one", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def test_a_network_of_one_picture_runs_its_batch_row_by_row(
+    tmp_path: Path, make_spec: MakeSpec
+) -> None:
+    content, calls = fixed(1), []
+
+    def run_many(run: Callable[[Feeds], Outputs], rows: Sequence[Feeds]) -> list[Outputs]:
+        calls.append(len(rows))
+        return [run(row) for row in rows]
+
+    (tmp_path / "tiny.onnx").write_bytes(content)
+    manifest = Manifest(models=(make_spec(content),))
+    zoo = OrtModelZoo(manifest, tmp_path, device="cpu", options=ZooOptions(run_many=run_many))
+    batch = np.arange(3 * 48, dtype=np.float32).reshape(3, 3, 4, 4)
+    assert np.array_equal(zoo.session(TINY).run({"x": batch})["y"], batch * 2)
+    assert calls == [3]
+
+
+@pytest.mark.parametrize(
+    ("batch", "only"), [pytest.param(1, 1, id="one"), pytest.param("N", None, id="any")]
+)
+def test_a_session_tells_the_batch_that_it_takes(batch: int | str, only: int | None) -> None:
+    assert OrtSession("tiny", fixed(batch), provider=CPU).fixed_batch == only
+
+
+def test_a_file_without_any_pin_is_not_opened(tmp_path: Path, make_spec: MakeSpec) -> None:
+    content = fixed("N")
+    (tmp_path / "tiny.onnx").write_bytes(content)
+    spec = make_spec(content, batch="rewrite", sha256="", bytes=0)
+    with pytest.raises(ModelIntegrityError, match="models pull tiny"):
+        OrtModelZoo(Manifest(models=(spec,)), tmp_path, device="cpu").session(TINY)

@@ -22,8 +22,8 @@ from app.core.types import FloatArray, RgbImage
 from app.inference.convert import proof_face
 from app.inference.cores import usable_cores
 from app.inference.feeds import picture_feed
+from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU
-from app.inference.session import OrtSession
 from app.inference.spec import ModelSpec
 
 _LANDMARKS = Path(__file__).parent / "data" / "proof_landmarks.npz"
@@ -55,11 +55,7 @@ def prove(spec: ModelSpec, content: bytes, sources: Sources) -> None:
         ConversionError: The file does not open, does not keep its input contract, or computes something else.
     """
     try:
-        session = OrtSession(spec.id, content, provider=CPU, threads=usable_cores())
-        if session.input_names != (spec.input.name,):
-            raise ConversionError(
-                f"{spec.id}: inputs are {session.input_names}, the manifest says {spec.input.name}"
-            )
+        session = _opened(spec, content)
         _prove_batch(spec, session)
         if spec.adapter in _PROOFS:
             _PROOFS[spec.adapter](spec, session, sources)
@@ -67,6 +63,31 @@ def prove(spec: ModelSpec, content: bytes, sources: Sources) -> None:
         raise
     except ModelError as error:
         raise ConversionError(f"{spec.id}: the proof could not run: {error.message}") from error
+
+
+def check_inputs(spec: ModelSpec, content: bytes) -> None:
+    """Refuse a file that has not the inputs that its entry names.
+
+    Raises:
+        ConversionError: It has others, or does not open.
+    """
+    try:
+        _opened(spec, content)
+    except ConversionError:
+        raise
+    except ModelError as error:
+        raise ConversionError(f"{spec.id}: the file does not open: {error.message}") from error
+
+
+def _opened(spec: ModelSpec, content: bytes) -> OrtSession:
+    session = OrtSession(spec.id, content, provider=CPU, threads=usable_cores())
+    wanted = {spec.input.name, *spec.other_inputs}
+    if set(session.input_names) != wanted:
+        raise ConversionError(
+            f"{spec.id}: inputs are {', '.join(session.input_names)}, "
+            f"the manifest says {', '.join(sorted(wanted))}"
+        )
+    return session
 
 
 def _prove_batch(spec: ModelSpec, session: OrtSession) -> None:

@@ -71,7 +71,7 @@ def source_name(source: Source) -> str:
         return source.member.rsplit("/", 1)[-1]
     if source.kind == "https":
         return source.urls[0].rsplit("/", 1)[-1]
-    return Path(source.path).name
+    return source.name if source.kind == "brought" else Path(source.path).name
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -57,7 +57,7 @@ def test_a_network_without_a_proof_of_its_own_is_proven_by_its_batch(
     make_spec: MakeSpec, doubling_onnx: bytes
 ) -> None:
     spec = make_spec(doubling_onnx)
-    assert build(spec, {"tiny.src": doubling_onnx}) == doubling_onnx
+    assert build(spec, {"tiny.src": doubling_onnx}).content == doubling_onnx
 
 
 def test_rows_that_depend_on_each_other_are_refused(make_spec: MakeSpec) -> None:

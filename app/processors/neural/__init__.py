@@ -1,0 +1,1 @@
+"""Swap networks of the public zoo: what goes in, what comes out, and how much of it shows."""

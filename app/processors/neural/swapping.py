@@ -1,0 +1,104 @@
+"""Runs a swap network on aligned faces: `source` is a vector of the face to put on, `target` the crop to change."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from app.core.types import FloatArray, RgbImage, check_shape
+from app.inference.feeds import picture_feed
+from app.inference.spec import InputContract, ModelId, ModelZoo
+
+_BATCH = 32
+
+
+def inswapper_latents(embeddings: FloatArray, emap: FloatArray) -> FloatArray:
+    """What inswapper takes as the face to put on.
+
+    Args:
+        embeddings: `(n, 512)` as ArcFace gives them, not of unit length.
+        emap: `(512, 512)`, the matrix that the network's file carries.
+
+    Returns:
+        `(n, 512)` float32: each vector times the matrix, by the vector's own length.
+    """
+    check_shape("emap", emap, (embeddings.shape[1], embeddings.shape[1]))
+    length = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    return np.asarray(embeddings @ emap / np.maximum(length, 1e-12), np.float32)
+
+
+def unit_latents(embeddings: FloatArray) -> FloatArray:
+    """What HyperSwap takes: the vectors, scaled to unit length."""
+    length = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    return np.asarray(embeddings / np.maximum(length, 1e-12), np.float32)
+
+
+class SwapNetwork:
+    """One swap network.
+
+    Args:
+        zoo: Has the model.
+        model_id: Of the network; its entry tells its crop and how pixels become numbers.
+
+    Raises:
+        MissingModelError: The model is not installed.
+    """
+
+    def __init__(self, zoo: ModelZoo, model_id: ModelId) -> None:
+        spec = zoo.spec(model_id)
+        self._contract = spec.input
+        self._session = zoo.session(model_id)
+        self.size_px = 128 if spec.crop is None else spec.crop.size
+
+    def swap(self, crops: RgbImage, latents: FloatArray) -> RgbImage:
+        """Put a face on each crop.
+
+        Args:
+            crops: `(n, S, S, 3)` uint8 RGB, aligned.
+            latents: `(n, 512)` float32, one a crop.
+
+        Returns:
+            `(n, S, S, 3)` uint8 RGB.
+        """
+        check_shape("crops", crops, (len(latents), self.size_px, self.size_px, 3))
+        swapped = np.empty_like(crops)
+        for start in range(0, len(crops), _BATCH):
+            part = slice(start, start + _BATCH)
+            feeds = {
+                self._contract.name: picture_feed(crops[part], self._contract),
+                "source": latents[part],
+            }
+            (values,) = self._session.run(feeds).values()
+            swapped[part] = pixels_of(np.asarray(values, np.float32), self._contract)
+        return swapped
+
+
+def pixels_of(values: FloatArray, contract: InputContract) -> RgbImage:
+    """Undo a contract: `(n, 3, H, W)` as the network gives them to `(n, H, W, 3)` uint8 RGB."""
+    mean, std = np.array(contract.mean, np.float32), np.array(contract.std, np.float32)
+    pixels = values.transpose(0, 2, 3, 1) * std + mean
+    return np.asarray(np.rint(np.clip(pixels, 0, 255)), np.uint8)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoxMask:
+    """A soft box: how much of a crop is put back.
+
+    Attributes:
+        blur: Width of the soft edge, of half the crop's side.
+        padding: Left out at the top, right, bottom and left, of the crop's side.
+    """
+
+    blur: float = 0.3
+    padding: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+
+    def drawn(self, size_px: int) -> FloatArray:
+        """The mask, `(S, S)` float32, 0 at the border and 1 in the middle."""
+        soft_px = round(size_px * 0.5 * self.blur)
+        edge = max(soft_px // 2, 1)
+        top, right, bottom, left = (max(edge, round(size_px * part)) for part in self.padding)
+        mask = np.zeros((size_px, size_px), np.float32)
+        mask[top : size_px - bottom, left : size_px - right] = 1
+        if soft_px:
+            mask = np.asarray(cv2.GaussianBlur(mask, (0, 0), soft_px * 0.25), np.float32)
+        return mask

@@ -1,0 +1,87 @@
+"""Models whose calls are put together: a zoo over a zoo, so that nobody who runs networks sees a difference."""
+
+from types import TracebackType
+from typing import Self
+
+from app.inference.spec import Feeds, ModelId, ModelSpec, ModelZoo, Outputs, Session
+from app.runtime.batch_sizes import BatchSizes
+from app.runtime.device_queue import DeviceQueue, QueueOptions
+
+
+class BatchingZoo:
+    """All models of another zoo, run by one thread in batches; use it in a `with`.
+
+    Args:
+        zoo: Opens the sessions; they are run by one thread only.
+        sizes: How many rows each network does best at once.
+        options: Waits.
+    """
+
+    def __init__(
+        self, zoo: ModelZoo, sizes: BatchSizes, options: QueueOptions | None = None
+    ) -> None:
+        self._zoo = zoo
+        self._sizes = sizes
+        self._queue = DeviceQueue(self._run, self._best_size, options)
+        self._interactive = _View(zoo, self._queue, is_interactive=True)
+        self._jobs = _View(zoo, self._queue, is_interactive=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def spec(self, model_id: ModelId) -> ModelSpec:
+        """See `ModelZoo.spec`."""
+        return self._zoo.spec(model_id)
+
+    def session(self, model_id: ModelId) -> Session:
+        """A session whose calls wait behind those of people; see `ModelZoo.session`."""
+        return self._jobs.session(model_id)
+
+    def interactive(self) -> ModelZoo:
+        """The same models for somebody who waits and watches: their calls go before those of jobs."""
+        return self._interactive
+
+    def close(self) -> None:
+        """Refuse what waits, let the batch under way end, and end the thread."""
+        self._queue.close()
+
+    def _run(self, model_id: ModelId, feeds: Feeds) -> Outputs:
+        return self._zoo.session(model_id).run(feeds)
+
+    def _best_size(self, model_id: ModelId, row: Feeds) -> int:
+        return self._sizes.best(model_id, row, self._zoo.session(model_id).run)
+
+
+class _View:
+    """The models at one priority."""
+
+    def __init__(self, zoo: ModelZoo, queue: DeviceQueue, *, is_interactive: bool) -> None:
+        self._zoo = zoo
+        self._queue = queue
+        self._is_interactive = is_interactive
+
+    def spec(self, model_id: ModelId) -> ModelSpec:
+        return self._zoo.spec(model_id)
+
+    def session(self, model_id: ModelId) -> Session:
+        # Opened here and now: a missing model is told to whoever asks for it, not to whoever runs it first.
+        self._zoo.session(model_id)
+        return _QueuedSession(self._queue, model_id, is_interactive=self._is_interactive)
+
+
+class _QueuedSession:
+    def __init__(self, queue: DeviceQueue, model_id: ModelId, *, is_interactive: bool) -> None:
+        self._queue = queue
+        self._model_id = model_id
+        self._is_interactive = is_interactive
+
+    def run(self, feeds: Feeds) -> Outputs:
+        return self._queue.call(self._model_id, feeds, is_interactive=self._is_interactive)

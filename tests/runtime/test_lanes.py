@@ -1,0 +1,23 @@
+"""Calls side by side keep their order and tell their first error."""
+
+import threading
+
+import pytest
+
+from app.runtime.lanes import run_side_by_side
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 9])
+def test_results_are_in_order(count: int) -> None:
+    assert run_side_by_side(lambda x: x * 2, list(range(count))) == [2 * n for n in range(count)]
+
+
+def test_calls_run_at_the_same_time() -> None:
+    together = threading.Barrier(2, timeout=20)
+    assert len(run_side_by_side(lambda _: together.wait(), [0, 1])) == 2
+
+
+def test_an_error_reaches_the_caller_and_no_thread_stays() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_side_by_side(lambda n: 1 // n, [1, 0, 2])
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lane")]
