@@ -11,8 +11,8 @@ from app.core.types import TrackId
 from app.faces.landmarks import face_size_px
 
 _MAX_RETURN_ERROR_PX = 1.0
-_PULL = 0.35
-_PULL_PER_SIZE = 25.0
+_PULL = 0.15
+_PULL_PER_SIZE = 18.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from app.inference.spec import ModelZoo
 from app.processors.base import FaceProcessor, ProcessorOptions, ProcessorSpec
 from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import build_face_model
+from app.processors.mesh.looks import LookMemory
 from app.processors.mesh.swap import SwapChoices, TargetFace, swap_face
 
 MAX_ATLASES = 32
@@ -57,7 +58,7 @@ class Options(ProcessorOptions):
 class MeshSwapper:
     """Draws each identity's texture on the target's mesh; see `app/processors/mesh`.
 
-    It keeps the textures it has made, so one swapper serves one thread.
+    It keeps the textures it has made and the last look of each track, so one swapper serves one thread and one video.
     """
 
     def __init__(self, options: Options) -> None:
@@ -69,6 +70,7 @@ class MeshSwapper:
             keeps_mouth=options.keep_inner_mouth,
         )
         self._atlases: OrderedDict[IdentityId, Atlas] = OrderedDict()
+        self._memories = LookMemory()
 
     def process(self, batch: FaceBatch) -> FaceBatch:
         """Swap every row.
@@ -83,8 +85,14 @@ class MeshSwapper:
         masks = np.empty(batch.masks.shape, np.float32)
         for row, identity in enumerate(batch.identities):
             face = TargetFace(batch.crops[row], batch.masks[row], batch.landmarks[row])
+            track_id = batch.track_ids[row] if batch.track_ids else None
+            key = None if track_id is None else (track_id, identity.id)
             crops[row], masks[row] = swap_face(
-                face, self._atlas(identity), self._model, self._choices
+                face,
+                self._atlas(identity),
+                model=self._model,
+                choices=self._choices,
+                memory=self._memories.of(key),
             )
         return FaceBatch(
             crops=crops,
@@ -92,6 +100,7 @@ class MeshSwapper:
             affine=batch.affine,
             landmarks=batch.landmarks,
             identities=batch.identities,
+            track_ids=batch.track_ids,
         )
 
     @property
