@@ -4,7 +4,7 @@ Between the broad shading, which the gains match, and the fine grain, which the 
 is folds, freckles and wrinkles. A source that smiles brings the folds of its smile along, and a weathered one its
 wrinkles; on a calm, softly lit target they stand out, and what stands out shimmers when it moves. So that band is
 scaled down, place by place, to the strength that it has in the target; never up, since the target's lines belong
-to another face. Brows, eyes, nostrils and lips are left alone.
+to another face. Brows, eyes and lips keep theirs, because the target has as strong ones in the same place.
 """
 
 import cv2
@@ -40,27 +40,28 @@ def broad_detail(rgb: NDArray[np.uint8] | FloatArray, face_px: float) -> FloatAr
 
 
 def relief_change(
-    ours: FloatArray, theirs: FloatArray, weights: FloatArray, face_px: float
+    ours: FloatArray, theirs: FloatArray, *, drawn: FloatArray, skin: FloatArray, face_px: float
 ) -> FloatArray:
     """What to add to a texture's brightness so that its folds are as strong as the target's.
 
     Args:
         ours: The texture's `broad_detail`, `(h, w)`.
         theirs: The target's, of the same size.
-        weights: At any size, float32: how surely both show plain skin.
+        drawn: At any size, float32, 0 to 1: where the texture is drawn.
+        skin: At any size, float32: how surely both show plain skin.
         face_px: Size of the face in pixels of the working size.
 
     Returns:
         `(h, w)` float32, 0 where nothing is to be changed.
     """
-    where = resized(weights, (ours.shape[1], ours.shape[0]))
-    total = float(where.sum())
+    where, plain = (resized(each, (ours.shape[1], ours.shape[0])) for each in (drawn, skin))
+    total = float(plain.sum())
     if total < _MIN_WEIGHT:
         return np.zeros_like(ours)
+    overall = float((theirs * theirs * plain).sum()) / total
     around_px = max(1.0, _AROUND * face_px * _WORK_SHARE)
     energies = np.dstack([ours * ours * where, theirs * theirs * where, where])
     ours_near, theirs_near, near = np.moveaxis(blurred_on_nothing(energies, around_px), 2, 0)
-    overall = float((theirs * theirs * where).sum()) / total
     allowed = np.maximum(theirs_near / (near + 1e-3), max(overall, _MIN_STRENGTH**2))
     factor = np.sqrt(allowed / (ours_near / (near + 1e-3) + 1e-3)) * np.float32(_LEEWAY)
     return np.asarray((np.clip(factor, _FLATTEST, 1) - 1) * ours * where, dtype=np.float32)

@@ -126,7 +126,9 @@ def _matched(
     shown = color.apply(drawn)
     ours = broad_detail(color.apply(pair.texture), target.face_px)
     theirs = broad_detail(target.small, target.face_px)
-    change = relief_change(ours, theirs, pair.weights, target.face_px)
+    change = relief_change(
+        ours, theirs, drawn=pair.alpha, skin=pair.weights, face_px=target.face_px
+    )
     shown += target.enlarged(change)[..., None]
     skin = target.enlarged(pair.weights)
     face_px = target.face_px * float(target.enlargement_xy.max())

@@ -17,7 +17,7 @@ def folded(depth: float, columns: slice = slice(None)) -> np.ndarray:
 
 def strength(ours: np.ndarray, theirs: np.ndarray, skin: np.ndarray = SKIN) -> float:
     bands = [broad_detail(image, FACE_PX) for image in (ours, theirs)]
-    after = bands[0] + relief_change(*bands, skin, FACE_PX)
+    after = bands[0] + relief_change(*bands, drawn=skin, skin=skin, face_px=FACE_PX)
     return float(after[:, 12:-12].std() / bands[0][:, 12:-12].std())
 
 
@@ -37,7 +37,7 @@ def test_folds_come_down_to_the_target(ours: float, theirs: float, share: float)
 def test_only_the_place_that_is_too_deep_changes() -> None:
     ours = folded(20, slice(0, 48)) + folded(3, slice(64, 128)) - 128
     bands = [broad_detail(image, FACE_PX) for image in (ours, folded(4))]
-    change = np.abs(relief_change(*bands, SKIN, FACE_PX))
+    change = np.abs(relief_change(*bands, drawn=SKIN, skin=SKIN, face_px=FACE_PX))
     assert change[:, 4:20].max() > 3
     assert change[:, 44:].max() < 0.1
 
@@ -47,9 +47,9 @@ def test_shading_is_no_relief() -> None:
     assert np.abs(broad_detail(lamp, FACE_PX)[10:-10, 12:-12]).max() < 0.5
 
 
-def test_features_and_faces_without_skin_stay() -> None:
+def test_what_is_not_drawn_and_faces_without_skin_stay() -> None:
     bands = [broad_detail(image, FACE_PX) for image in (folded(30), folded(2))]
-    assert not relief_change(*bands, SKIN * 0, FACE_PX).any()
+    assert not relief_change(*bands, drawn=SKIN, skin=SKIN * 0, face_px=FACE_PX).any()
     half = SKIN.copy()
     half[:, 64:] = 0
-    assert not relief_change(*bands, half, FACE_PX)[:, 34:].any()
+    assert not relief_change(*bands, drawn=half, skin=SKIN, face_px=FACE_PX)[:, 34:].any()
