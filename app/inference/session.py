@@ -26,7 +26,7 @@ from app.inference.providers import (
     Provider,
     probe,
 )
-from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs
+from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Task
 
 _OUT_OF_MEMORY_SIGNS = (
     "failed to allocate memory",
@@ -181,6 +181,14 @@ class OrtModelZoo:
             threads=self._threads,
         )
         return self._sessions.setdefault(model_id, session)
+
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        """The entries of a task whose file is there, in the manifest's order; the file is checked when it is opened."""
+        return tuple(
+            spec
+            for spec in self._manifest.models
+            if spec.task == task and (self._models_dir / spec.file).is_file()
+        )
 
     def close(self) -> None:
         """Let go of all sessions and their memory; the zoo can be used again."""

@@ -16,6 +16,8 @@ from app.core.types import Face, Frame, Identity, Notice, Window
 from app.faces.assign import Assigner
 from app.faces.detector import STILL_SIDES_PX, FaceDetector
 from app.faces.landmarks import FaceLandmarker
+from app.faces.mask_networks import best_masker
+from app.faces.masks import FaceMasker
 from app.faces.people import IdentityBuilder
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
@@ -51,6 +53,7 @@ class Tools:
     landmarker: FaceLandmarker
     recognizer: FaceRecognizer
     gate: ContentGate
+    masker: FaceMasker
 
     @classmethod
     def over(
@@ -66,6 +69,7 @@ class Tools:
             landmarker=FaceLandmarker(zoo),
             recognizer=FaceRecognizer(zoo),
             gate=ContentGate(zoo),
+            masker=best_masker(zoo),
         )
 
     def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
@@ -192,7 +196,14 @@ def _stages(
     for step in steps:
         known = tools.processors[step.processor]
         options = checked_options(tools.processors, step.processor, step.options)
-        work.append(processed(known.build(options, tools.zoo), known.crop))
+        work.append(
+            processed(
+                known.build(options, tools.zoo),
+                known.crop,
+                masker=tools.masker if known.keeps_occluders(options) else None,
+                is_still=target.info.kind == "still",
+            )
+        )
     assigner = Assigner(spec.face_map.person, identity)
     return (
         chained(

@@ -53,6 +53,11 @@ class Options(ProcessorOptions):
         title="Keep open mouth",
         description="teeth and tongue of an open mouth stay the target's",
     )
+    occlusion: Literal["auto", "off"] = Field(
+        default="auto",
+        title="Things in front",
+        description="auto keeps what covers the face, such as a microphone or a mask",
+    )
 
 
 class MeshSwapper:
@@ -130,4 +135,5 @@ PROCESSOR = ProcessorSpec(
     crop=CropSpec(template="native", size_px=32, margin=0.05),
     options=Options,
     build=build,
+    keeps_occluders=lambda options: options.occlusion == "auto",
 )

@@ -25,9 +25,14 @@ LookKey = tuple[TrackId, IdentityId]
 
 
 class FaceMemory:
-    """What is carried from one frame of a track to the next."""
+    """What is carried from one frame of a track to the next.
 
-    def __init__(self) -> None:
+    Args:
+        moves: The face is one of a moving picture, not a still.
+    """
+
+    def __init__(self, *, moves: bool = True) -> None:
+        self.moves = moves
         self._color: ColorMatch | None = None
         self._number: float | None = None
         self._pull = 1.0
@@ -63,7 +68,7 @@ class LookMemory:
     def of(self, key: LookKey | None) -> FaceMemory:
         """What is known of a face; a new, empty memory without a key. The track idle for longest makes room."""
         if key is None:
-            return FaceMemory()
+            return FaceMemory(moves=False)
         memory = self._faces.setdefault(key, FaceMemory())
         self._faces.move_to_end(key)
         if len(self._faces) > MAX_TRACKS:

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import mesh_regions as regions
 from app.core.picture import PixelBox
-from app.processors.mesh import regions
 from app.processors.mesh.filters import FloatArray, blurred, dilated, eroded, filled
 from app.processors.mesh.raster import IntArray
 from app.processors.mesh.shape import gap_share

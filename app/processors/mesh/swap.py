@@ -124,16 +124,19 @@ def _matched(
 ) -> FloatArray:
     """The drawn face at full resolution, in the target's light, relief and fineness."""
     shown = color.apply(drawn)
-    ours = broad_detail(color.apply(pair.texture), target.face_px)
-    theirs = broad_detail(target.small, target.face_px)
-    change = relief_change(
-        ours, theirs, drawn=pair.alpha, skin=pair.weights, face_px=target.face_px
-    )
-    shown += target.enlarged(change)[..., None]
+    if memory.moves:
+        shown += target.enlarged(_relief(color, target, pair))[..., None]
     skin = target.enlarged(pair.weights)
     face_px = target.face_px * float(target.enlargement_xy.max())
     ratio = memory.steady_number(fineness_ratio(shown, target.full, skin))
     return match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
+
+
+def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
+    """What brings the texture's folds down to the target's; a still may keep them, it does not shimmer."""
+    ours = broad_detail(color.apply(pair.texture), target.face_px)
+    theirs = broad_detail(target.small, target.face_px)
+    return relief_change(ours, theirs, drawn=pair.alpha, skin=pair.weights, face_px=target.face_px)
 
 
 def _kept_parts(target: Target, drawing: Drawing, choices: SwapChoices) -> list[masks.Part]:
