@@ -15,7 +15,7 @@ from app.core.types import IdentityId, TrackId
 from app.processors.mesh.color import ColorMatch
 from app.processors.mesh.filters import FloatArray, resized
 
-_PULL = 0.25
+_PULL = 0.18
 _FULL_PULL_AT = 0.12
 """Mean change of the gain, as a share, that is followed at once: about half a stop of a camera's steps."""
 

@@ -23,7 +23,7 @@ _BROAD = 0.05
 _AROUND = 0.05
 """Reach of `place by place`, in face sizes."""
 
-_FLATTEST = 0.4
+_FLATTEST = 0.3
 _LEEWAY = 1.0
 _MIN_STRENGTH = 1.5
 """Levels that are there in any skin; without a floor a blank target would wipe the source."""

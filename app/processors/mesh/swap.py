@@ -79,7 +79,7 @@ def swap_face(
     if target is None:
         return crop, alpha
     drawing = draw(target, atlas, model, shape=choices.shape)
-    pair = _pair(target, drawing)
+    pair = _pair(target, drawing, model)
     full_side_px = texture_scale(drawing.points, model) * float(target.enlargement_xy.max())
     drawn = textured(atlas.level(full_side_px), target.enlarged(drawing.uv))
     color = memory.steady_color(match_color(pair, choices.shading))
@@ -102,12 +102,13 @@ def _inside_face_box(face: TargetFace) -> FloatArray:
     return inside
 
 
-def _pair(target: Target, drawing: Drawing) -> FacePair:
+def _pair(target: Target, drawing: Drawing, model: FaceModel) -> FacePair:
     """Work out the mask, and where both faces show plain skin."""
     seeds = masks.skin_seeds(target.points, target.size_wh) & (target.valid > 0.5)
     likely = skin_likelihood(target.small, seeds, _SKIN)
     usable, plain, colored, hair_zone = np.moveaxis(drawing.traits, 2, 0)
     alpha = masks.edge_mask(drawing.ids, target.face_px) * usable
+    alpha *= masks.facing_share(target.points, model.canonical)
     alpha *= masks.hair_free(likely, hair_zone, target.points, target.face_px)
     return FacePair(
         texture=drawing.texture,

@@ -59,7 +59,7 @@ def test_a_number_follows_as_fast_as_the_colors() -> None:
     memory.steady_color(match(1))
     memory.steady_number(1)
     memory.steady_color(match(1))
-    assert memory.steady_number(2) == pytest.approx(1.25)
+    assert memory.steady_number(2) == pytest.approx(1.18)
 
 
 def test_tracks_do_not_share_and_old_ones_make_room() -> None:
