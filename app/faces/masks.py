@@ -42,7 +42,9 @@ _MIN_SHARE = 0.012
 _MIN_EDGE = 12.0
 """Mean step in LAB per working pixel at the border of what covers a face; a lamp's border is softer."""
 
-_HUED = 0.35
+_HUED, _USUAL_CHROMA = 0.35, 20.0
+"""Share of the strongest hue, at most of a usual skin's, below which a place has none."""
+
 _NEARER = 0.8
 _OWN_REACH = (14.0, 32.0)
 """How far from its own color something is followed, LAB units: thrice its own spread, within these."""
@@ -171,8 +173,9 @@ def _skin_color(face: _Small) -> FloatArray | None:
     medians = [np.median(voice, axis=0) for voice in voices if len(voice) >= 8]
     if len(medians) < 2:
         return None
-    strongest = max(float(np.hypot(*median[1:])) for median in medians)
-    hued = [m for m in medians if np.hypot(*m[1:]) > _HUED * strongest and m[1] + m[2] > 0]
+    chromas = [float(np.hypot(*median[1:])) for median in medians]
+    least = _HUED * min(max(chromas), _USUAL_CHROMA)
+    hued = [median for median, chroma in zip(medians, chromas, strict=True) if chroma > least]
     skin = np.median(hued or medians, axis=0).astype(np.float32)
     return None if float(np.hypot(skin[1], skin[2])) < _MIN_CHROMA else skin
 
