@@ -131,7 +131,14 @@ def _stages(
     for step in steps:
         known = tools.processors[step.processor]
         options = checked_options(tools.processors, step.processor, step.options)
-        work.append(processed(known.build(options, tools.zoo), known.crop))
+        work.append(
+            processed(
+                known.build(options, tools.zoo),
+                known.crop,
+                masker=tools.masker if known.keeps_occluders(options) else None,
+                is_still=target.info.kind == "still",
+            )
+        )
     return (
         chained(
             before,

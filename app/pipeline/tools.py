@@ -10,6 +10,8 @@ from app.core.picture import Picture
 from app.core.types import Face, Frame, Identity
 from app.faces.detector import STILL_SIDES_PX, FaceDetector
 from app.faces.landmarks import FaceLandmarker
+from app.faces.mask_networks import best_masker
+from app.faces.masks import FaceMasker
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
 from app.faces.turning import TurningDetector
@@ -36,6 +38,7 @@ class Tools:
 
     Attributes:
         detector: For frames of a video; `still_detector` looks more closely.
+        masker: Says what lies in front of a face.
         saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
     """
 
@@ -47,6 +50,7 @@ class Tools:
     landmarker: FaceLandmarker
     recognizer: FaceRecognizer
     gate: ContentGate
+    masker: FaceMasker
     saved_face: LoadSavedFace
 
     @classmethod
@@ -68,6 +72,7 @@ class Tools:
             landmarker=FaceLandmarker(zoo),
             recognizer=FaceRecognizer(zoo),
             gate=ContentGate(zoo),
+            masker=best_masker(zoo),
             saved_face=saved_face,
         )
 
