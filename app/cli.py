@@ -218,7 +218,7 @@ def faces(file: Path, as_json: JsonFlag = False, device: DeviceOption = None) ->
         table = Table(
             "#", "box x0 y0 x1 y1", "score", title=f"{file.name}: {len(found.faces)} faces"
         )
-        for number, face in enumerate(found.faces):
+        for number, face in enumerate(found.faces, start=1):
             box = " ".join(f"{value:.0f}" for value in face.bbox_xyxy)
             table.add_row(str(number), box, f"{face.det_score:.2f}")
         Console().print(table)

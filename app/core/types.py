@@ -159,6 +159,8 @@ class FaceBatch:
         affine: `(n, 2, 3)` float32 from picture pixels to crop pixels.
         landmarks: `(n, 478, 3)` float32 in crop pixels.
         identities: The face to put on, one a row.
+        track_ids: One a row, or none at all. Rows of one track are in the order of time and never in two batches of
+            one window, so that a processor may carry something over from row to row.
     """
 
     crops: RgbImage
@@ -166,6 +168,7 @@ class FaceBatch:
     affine: FloatArray
     landmarks: FloatArray
     identities: tuple[Identity, ...] = field(default=())
+    track_ids: tuple[TrackId | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
         n, side = self.crops.shape[0], self.crops.shape[1]
@@ -175,6 +178,8 @@ class FaceBatch:
         check_shape("landmarks", self.landmarks, (n, 478, 3))
         if len(self.identities) != n:
             raise ValueError(f"identities: got {len(self.identities)} rows, wanted {n}")
+        if self.track_ids and len(self.track_ids) != n:
+            raise ValueError(f"track_ids: got {len(self.track_ids)} rows, wanted {n} or none")
 
     def __len__(self) -> int:
         return len(self.crops)

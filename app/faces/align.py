@@ -8,7 +8,7 @@ All crops of one call come from the window as it was given: a face never sees it
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -24,6 +24,7 @@ from app.core.types import (
     FloatArray,
     Identity,
     RgbImage,
+    TrackId,
     Window,
 )
 from app.faces.sampling import sample_square
@@ -58,6 +59,7 @@ class _Row:
     affine: FloatArray
     landmarks: FloatArray
     identity: Identity
+    track_id: TrackId | None
 
 
 def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
@@ -68,18 +70,35 @@ def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
         spec: The crop that a processor wants.
 
     Returns:
-        One entry a crop side, smaller sides first; rows in the order of frames and faces. The masks are 1
+        One entry a crop side, smaller sides first; rows in the order of frames and faces. All crops of one track
+        have one side, the largest it needs, so that a track's rows lie in one batch. The masks are 1
         inside the picture and 0 where a crop reaches beyond it (there the border pixel is repeated).
         A face outside the picture, or whose five points lie on one spot, has no row: it stays as it is.
     """
     by_side: dict[int, list[_Row]] = defaultdict(list)
+    sides = _track_sides(window, spec)
     for frame_index, frame in enumerate(window):
         for face_index, face in enumerate(frame.faces):
             slot = FaceSlot(frame_index, face_index)
-            row = _aligned_row(frame.picture, face, slot, spec)
+            own = (
+                spec if face.track_id not in sides else replace(spec, size_px=sides[face.track_id])
+            )
+            row = _aligned_row(frame.picture, face, slot, own)
             if row is not None:
                 by_side[row.crop.shape[0]].append(row)
     return [_stacked(by_side[side]) for side in sorted(by_side)]
+
+
+def _track_sides(window: Window, spec: CropSpec) -> dict[TrackId | None, int]:
+    """The side that holds a track's face in every frame of the window; `native` crops only."""
+    sides: dict[TrackId | None, int] = {}
+    if spec.template != "native":
+        return sides
+    for face in (face for frame in window for face in frame.faces):
+        if face.track_id is not None and face.identity is not None and face.landmarks is not None:
+            side = native_box(face.landmarks, spec).size_wh[0]
+            sides[face.track_id] = max(side, sides.get(face.track_id, 0))
+    return sides
 
 
 def native_box(landmarks: FloatArray, spec: CropSpec) -> PixelBox:
@@ -111,7 +130,8 @@ def _aligned_row(picture: Picture, face: Face, slot: FaceSlot, spec: CropSpec) -
         return None
     if not mask.any():
         return None
-    return _Row(slot, crop, mask, affine, transform_points(face.landmarks, affine), face.identity)
+    points = transform_points(face.landmarks, affine)
+    return _Row(slot, crop, mask, affine, points, face.identity, face.track_id)
 
 
 def _native(
@@ -164,6 +184,7 @@ def _stacked(rows: list[_Row]) -> AlignedFaces:
         affine=np.stack([row.affine for row in rows]),
         landmarks=np.stack([row.landmarks for row in rows]),
         identities=tuple(row.identity for row in rows),
+        track_ids=tuple(row.track_id for row in rows),
     )
     return AlignedFaces(batch, tuple(row.slot for row in rows))
 

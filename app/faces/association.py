@@ -13,6 +13,8 @@ from app.faces.tracks import Candidate, Track, region_cost
 
 # Limits in the unit of `region_cost`: sides of the crop, 1.5 times a face.
 _MAX_COST = 0.6
+_MAX_TURN_RAD = 1.0
+"""Nobody turns over between two looks: a face that hangs is often detected as if it stood, eyes for mouth."""
 _RIVALRY = 0.35
 """Two places whose costs differ by less compete; then looks decide."""
 _MAX_FAR_COST = 2.5
@@ -72,8 +74,13 @@ def associated(
 
 
 def _costs(expected: Sequence[Sequence[CropRegion]], found: Sequence[CropRegion]) -> FloatArray:
-    rows = [[min(region_cost(a, b) for a in places) for b in found] for places in expected]
+    rows = [[min(_cost(a, b) for a in places) for b in found] for places in expected]
     return np.array(rows, np.float32).reshape(len(expected), len(found))
+
+
+def _cost(expected: CropRegion, found: CropRegion) -> float:
+    turn = (found.roll_rad - expected.roll_rad + np.pi) % (2 * np.pi) - np.pi
+    return region_cost(expected, found) if abs(turn) < _MAX_TURN_RAD else np.inf
 
 
 def _settled(

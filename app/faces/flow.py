@@ -11,8 +11,8 @@ from app.core.types import TrackId
 from app.faces.landmarks import face_size_px
 
 _MAX_RETURN_ERROR_PX = 1.0
-_PULL = 0.35
-_PULL_PER_SIZE = 25.0
+_PULL = 0.1
+_PULL_PER_SIZE = 15.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Stabilizer:
     """Steadies the landmarks of every track; remembers each track's last frame.
 
     Last landmarks are carried along the optical flow, then pulled towards the new measure. The pull is weak where both
-    agree, so that the measure's noise hardly shows, and full where they are 2.6 % of the face's width apart or where
+    agree, so that the measure's noise hardly shows, and full where they are 6 % of the face's width apart or where
     the flow is unsure, so that nothing drifts or lags. Filters that only smooth over time lag behind a moving head.
 
     The flow is dense (DIS; Kroeger et al. 2016, "Fast Optical Flow using Dense Inverse Search"). On crops that a known

@@ -4,13 +4,14 @@ A processor may fail at a face and leave it; here a face that was to be hidden m
 face that the tracker loses for a moment stays hidden where it was, or between where it was and where it comes back.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import cv2
 import numpy as np
 
-from app.core.geometry import FloatArray, bbox_iou
+from app.core.geometry import FloatArray
 from app.core.mesh_topology import MESH_POINTS
 from app.core.types import (
     CropSpec,
@@ -37,7 +38,10 @@ _SOFT_EDGE = 0.08
 """Of the face's size, outside the hidden part."""
 _HOLD_S = 0.5
 """So long a lost face stays hidden."""
-_OTHER_FACE_IOU = 0.3
+_PACE_S = 0.25
+"""Over so long a time the pace of a lost face was measured: it goes on with it, or with the camera."""
+_OTHER_FACE = 0.25
+"""Of the smaller box: so much of another face may lie under a face that is only supposed to be there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +56,7 @@ class FaceHider:
     """Hides the faces of one video that are marked `is_blurred`, window by window."""
 
     def __init__(self) -> None:
-        self._last: dict[TrackId, _Sighting] = {}
+        self._recent: dict[TrackId, list[_Sighting]] = {}
         self._nobody = _nobody()
 
     def hide(self, window: Window) -> Window:
@@ -85,20 +89,28 @@ class FaceHider:
         rows: list[list[Face]] = []
         for index, frame in enumerate(window):
             if frame.is_cut:
-                self._last.clear()
+                self._recent.clear()
             seen = _hidden_tracks(frame)
             ghosts = []
-            for track_id, last in list(self._last.items()):
-                if track_id in seen:
-                    continue
-                landmarks = _landmarks_between(last, frame.time_s, _next(track_id, window[index:]))
+            for track_id in sorted(self._recent.keys() - seen.keys()):
+                after = _next(track_id, window[index:])
+                landmarks = _supposed(self._recent[track_id], frame.time_s, after)
                 if landmarks is None:
-                    del self._last[track_id]
+                    del self._recent[track_id]
                 elif not _is_occupied(landmarks, frame):
                     ghosts.append(replace(face_from_landmarks(landmarks, 0.0), is_blurred=True))
-            self._last.update(seen)
+            self._remember(seen)
             rows.append(ghosts)
         return rows
+
+    def _remember(self, seen: Mapping[TrackId, _Sighting]) -> None:
+        for track_id, sighting in seen.items():
+            since_s = sighting.time_s - _PACE_S
+            before = self._recent.get(track_id, [])
+            self._recent[track_id] = [
+                *(each for each in before if each.time_s >= since_s),
+                sighting,
+            ]
 
 
 def blurred(batch: FaceBatch) -> FaceBatch:
@@ -155,12 +167,18 @@ def _next(track_id: TrackId, frames: Window) -> _Sighting | None:
     return None
 
 
-def _landmarks_between(last: _Sighting, at_s: float, after: _Sighting | None) -> FloatArray | None:
+def _supposed(
+    recent: Sequence[_Sighting], at_s: float, after: _Sighting | None
+) -> FloatArray | None:
     """Where a lost face is taken to be; `None` once it has been away too long."""
+    first, last = recent[0], recent[-1]
     if after is not None:
         share = (at_s - last.time_s) / max(after.time_s - last.time_s, 1e-9)
         return np.asarray(last.landmarks + (after.landmarks - last.landmarks) * share, np.float32)
-    return last.landmarks if at_s - last.time_s <= _HOLD_S else None
+    if at_s - last.time_s > _HOLD_S:
+        return None
+    pace = (last.landmarks - first.landmarks).mean(0) / max(last.time_s - first.time_s, 1e-9)
+    return np.asarray(last.landmarks + pace * (at_s - last.time_s), np.float32)
 
 
 def _is_occupied(landmarks: FloatArray, frame: Frame) -> bool:
@@ -169,7 +187,10 @@ def _is_occupied(landmarks: FloatArray, frame: Frame) -> bool:
         return False
     box = face_from_landmarks(landmarks, 0.0).bbox_xyxy
     boxes = np.stack([face.bbox_xyxy for face in frame.faces])
-    return bool((bbox_iou(box[None], boxes) > _OTHER_FACE_IOU).any())
+    low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])
+    shared = np.clip(high - low, 0, None).prod(1)
+    smaller = np.minimum((box[2:] - box[:2]).prod(), (boxes[:, 2:] - boxes[:, :2]).prod(1))
+    return bool((shared > _OTHER_FACE * smaller).any())
 
 
 def _counted(before: Frame, after: Frame, hidden: set[int]) -> Frame:

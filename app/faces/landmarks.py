@@ -29,6 +29,7 @@ _SIDE_PER_FACE = 1.5
 _BATCH = 16
 _EYE_CORNERS = (33, 263)
 # The five key points as groups of mesh points: an eye's middle does not move with the gaze as an iris does.
+_LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
 _KPS_GROUPS = (
     (33, 133, 159, 145),
     (263, 362, 386, 374),

@@ -1,7 +1,7 @@
 """What each track looks like: a mean of its few best views, better with every window."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,30 +39,29 @@ class Glance:
         return self.face.det_score * whole**2 * frontal**2 * size
 
 
-@dataclass(slots=True, eq=False)
 class _Looks:
-    """One track's views: how much each is worth, and its embedding."""
+    """One track's views, the most worthy first: how much each is worth, and its embedding."""
 
-    last: int
-    views: list[tuple[float, FloatArray]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._last = 0
+        self._views: list[tuple[float, FloatArray]] = []
+        self.mean: FloatArray | None = None
 
     def wants(self, number: int, worth: float) -> bool:
-        wait = _FIRST_WAIT_FRAMES << max(0, len(self.views) - 1)
-        if not self.views:
+        """True where a view would tell enough more to be worth a network call."""
+        if not self._views:
             return True
-        if number - self.last < wait:
+        if number - self._last < _FIRST_WAIT_FRAMES << (len(self._views) - 1):
             return False
-        return len(self.views) < _MAX_VIEWS or worth > _BETTER * self.views[-1][0]
+        return len(self._views) < _MAX_VIEWS or worth > _BETTER * self._views[-1][0]
 
     def add(self, number: int, worth: float, embedding: FloatArray) -> None:
-        self.last = number
-        self.views.append((worth, embedding))
-        self.views.sort(key=lambda view: -view[0])
-        del self.views[_MAX_VIEWS:]
-
-    @property
-    def mean(self) -> FloatArray:
-        return normed(np.sum([worth * embedding for worth, embedding in self.views], axis=0))
+        """Take a view in; the mean is another array from here on."""
+        self._last = number
+        self._views.append((worth, embedding))
+        self._views.sort(key=lambda view: -view[0])
+        del self._views[_MAX_VIEWS:]
+        self.mean = normed(np.sum([worth * embedding for worth, embedding in self._views], axis=0))
 
 
 class LooksBook:
@@ -77,7 +76,10 @@ class LooksBook:
         self._looks: dict[TrackId, _Looks] = {}
 
     def of(self, track_id: TrackId) -> FloatArray | None:
-        """The mean of a track's best views so far, `(128,)` of unit length; `None` for one not yet described."""
+        """The mean of a track's best views so far, `(128,)` of unit length; `None` for one not yet described.
+
+        It is the same array until a view is added.
+        """
         looks = self._looks.get(track_id)
         return looks.mean if looks else None
 
@@ -99,7 +101,7 @@ class LooksBook:
         for (key, (worth, glance)), embedding in zip(
             wanted.items(), self._recognizer.embed(items), strict=True
         ):
-            looks = self._looks.setdefault(key, _Looks(glance.number))
+            looks = self._looks.setdefault(key, _Looks())
             looks.add(glance.number, worth, embedding)
 
     def keep_only(self, live: Iterable[TrackId]) -> None:

@@ -6,8 +6,9 @@ the box of its own mask.
 
 Faces that touch: crops are cut from the unchanged picture, but each is blended over what the faces before it
 left, weighted with its own mask. So a square that holds a piece of a neighbor cannot bring that piece's old
-pixels back: its mask is zero there. Where two masks really overlap, the larger face, which is the nearer
-one, comes last and lies on top.
+pixels back: its mask is zero there. Faces are laid far to near, the larger one being the nearer. What a nearer
+face covers is cut out of the masks behind it, whether that face is changed or not: else the farther face would show
+through the soft edge of the nearer one, or lie over somebody who was to be left alone.
 """
 
 from collections import defaultdict
@@ -17,13 +18,17 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
-from app.core.geometry import FloatArray, invert_affine
+from app.core.geometry import FloatArray, invert_affine, transform_points
+from app.core.mesh_regions import FACE_OVAL
 from app.core.picture import Picture, PixelBox
-from app.core.types import FaceBatch, Frame, RgbImage, Window
+from app.core.types import Face, FaceBatch, Frame, RgbImage, Window
 from app.faces.align import AlignedFaces
 
 VISIBLE = 0.5 / 255
 """A mask below this changes no 8-bit pixel."""
+
+_AS_NEAR = 1.02
+"""A face that is no larger than this is not nearer; it may be the very face that was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +85,41 @@ def _patch(batch: FaceBatch, row: int) -> _Patch | None:
         return None
     affine = batch.affine[row]
     scale = float(np.sqrt(abs(np.linalg.det(affine[:, :2]))))
-    size_px = float(np.ptp(batch.landmarks[row, :, :2], axis=0).max()) / scale
+    size_px = _size_px(batch.landmarks[row]) / scale
     return _Patch(batch.crops[row], mask, affine, size_px)
 
 
 def _with_patches(frame: Frame, patches: list[_Patch]) -> Frame:
     picture = frame.picture.copy()
     for patch in sorted(patches, key=lambda each: each.size_px):
-        _put_inplace(picture, patch)
+        _put_inplace(picture, _behind_nearer(patch, frame.faces))
     return replace(frame, picture=picture, faces_swapped=max(frame.faces_swapped, len(patches)))
+
+
+def _behind_nearer(patch: _Patch, faces: Sequence[Face]) -> _Patch:
+    """The patch without what nearer faces of its frame cover."""
+    mask = patch.mask
+    x, y, w, h = _visible_box(mask)
+    for face in faces:
+        if face.landmarks is None or _size_px(face.landmarks) <= patch.size_px * _AS_NEAR:
+            continue
+        outline = transform_points(face.landmarks[list(FACE_OVAL), :2], patch.affine)
+        low, high = outline.min(0), outline.max(0)
+        if high[0] < x or high[1] < y or low[0] > w or low[1] > h:
+            continue
+        mask = mask * (1 - _oval(outline, mask.shape[0]))
+    return patch if mask is patch.mask else replace(patch, mask=mask)
+
+
+def _oval(outline: FloatArray, side_px: int) -> FloatArray:
+    """A face's outline, filled, with an edge of a pixel or two."""
+    canvas = np.zeros((side_px, side_px), np.uint8)
+    cv2.fillPoly(canvas, [np.rint(outline * 16).astype(np.int32)], (255,), cv2.LINE_AA, 4)
+    return np.asarray(cv2.GaussianBlur(canvas, (0, 0), 1.0), np.float32) / np.float32(255)
+
+
+def _size_px(landmarks: FloatArray) -> float:
+    return float(np.ptp(landmarks[:, :2], axis=0).max())
 
 
 def _put_inplace(picture: Picture, patch: _Patch) -> None:

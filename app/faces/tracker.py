@@ -27,6 +27,7 @@ from app.faces.looks import Glance, LooksBook
 from app.faces.measuring import Measure, measure_slots
 from app.faces.proving import FaceProver
 from app.faces.recognizer import FaceRecognizer
+from app.faces.searching import Searcher
 from app.faces.shots import CutFinder
 from app.faces.tracks import Candidate, Patience, Slot, slot_of
 
@@ -63,6 +64,7 @@ class FaceTracker:
         recognizer: With it, each face carries its track's `embedding`: the mean of the track's best views so far (at
             most four; frontal, large and whole ones count most), the same in all frames of a window and better in
             later windows. Whoever decides by it early should look at it again.
+        searches: For videos: look beyond the detector's own way now and then, see `Searcher`.
     """
 
     def __init__(
@@ -70,8 +72,11 @@ class FaceTracker:
         detector: FaceDetector,
         landmarker: FaceLandmarker,
         recognizer: FaceRecognizer | None = None,
+        *,
+        searches: bool = False,
     ) -> None:
         self._detector = detector
+        self._searcher = Searcher(detector) if searches else None
         self._landmarker = landmarker
         self._cuts = CutFinder()
         self._linker = Linker()
@@ -170,7 +175,7 @@ class FaceTracker:
         pictures = {key: frames[key].picture for key in keys if key in frames}
         if not pictures:
             return {}
-        found = dict(zip(pictures, self._detector.detect(list(pictures.values())), strict=True))
+        found = dict(zip(pictures, self._detected([frames[key] for key in pictures]), strict=True))
         pairs = [(key, face) for key, faces in found.items() for face in faces]
         located = self._landmarker.locate_faces(
             [(pictures[key], face) for key, face in pairs], passes=1
@@ -179,6 +184,12 @@ class FaceTracker:
         for (key, face), landmarks, presence in zip(pairs, *located, strict=True):
             candidates[key].append(Candidate(face, landmarks, float(presence)))
         return candidates
+
+    def _detected(self, keys: Sequence[Frame]) -> list[tuple[Face, ...]]:
+        if self._searcher is None:
+            return self._detector.detect([frame.picture for frame in keys])
+        rolls_rad = [track.last.region.roll_rad for track in self._linker.tracks]
+        return self._searcher.detect(keys, rolls_rad)
 
     def _clues(self, key: int, frames: _Frames) -> KeyClues:
         motion = self._drift.see(key, frames[key].picture)

@@ -4,7 +4,7 @@ The detector finds faces up to about 40 degrees off upright. Quarter turns there
 off; what lies just between two of them is seen by a look turned by half a quarter more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import cv2
@@ -21,7 +21,7 @@ _SIDE_PX = 1920
 _QUICK_SIDES_PX = (320, 640)
 _SURE = 0.9
 """A lying face is often found upright too, with a low score and its key points in the wrong places."""
-_MIN_TURNED_SCORE = 0.85
+_MIN_TURNED_SCORE = 0.8
 _SAME_IOU = 0.3
 
 
@@ -44,25 +44,47 @@ class TurningDetector(FaceDetector):
     def _all_round(
         self, picture: Picture, upright: tuple[Face, ...], sides_px: Sequence[int] | None
     ) -> tuple[Face, ...]:
-        rgb, scale = picture.thumbnail(_SIDE_PX)
+        small = Picture.from_rgb(picture.thumbnail(_SIDE_PX)[0])
+        scale = small.size_wh[0] / picture.size_wh[0]
         quick = _QUICK_SIDES_PX if _all_sure(upright) else sides_px
-        faces = surest([*upright, *self._turned(rgb, scale, _QUARTERS_DEG, quick)])
+        faces = surest([*upright, *self._scaled(small, scale, _QUARTERS_DEG, quick)])
         if not _all_sure(faces):
-            faces = surest([*faces, *self._turned(rgb, scale, _EIGHTHS_DEG, sides_px)])
+            faces = surest([*faces, *self._scaled(small, scale, _EIGHTHS_DEG, sides_px)])
         return in_reading_order(faces)
 
-    def _turned(
-        self, rgb: RgbImage, scale: float, degrees: Sequence[int], sides_px: Sequence[int] | None
+    def _scaled(
+        self, small: Picture, scale: float, degrees: Sequence[int], sides_px: Sequence[int] | None
     ) -> list[Face]:
-        """What turned looks are sure of, in pixels of the picture."""
-        size_wh = rgb.shape[1], rgb.shape[0]
-        found = []
-        for each in degrees:
-            # One at a time: of a large picture all turns together would be a lot of memory.
-            (faces,) = super().detect([Picture.from_rgb(turned(rgb, each))], sides_px=sides_px)
-            back = turn_back(size_wh, each) / np.float32(scale)
-            found += [_moved(face, back) for face in faces if face.det_score >= _MIN_TURNED_SCORE]
-        return found
+        """What turned looks at a smaller picture are sure of, in pixels of the whole one."""
+        found = _looks(super().detect, small, degrees, sides_px)
+        back = np.array([[1, 0, 0], [0, 1, 0]], np.float32) / np.float32(scale)
+        return [_moved(face, back) for face in found]
+
+
+def turned_looks(
+    detector: FaceDetector, picture: Picture, degrees: Sequence[int], side_px: int
+) -> list[Face]:
+    """What a detector is sure of in a picture that is turned and small; in pixels of the upright picture."""
+    rgb, scale = picture.thumbnail(side_px)
+    found = _looks(detector.detect, Picture.from_rgb(rgb), degrees, (side_px,))
+    back = np.array([[1, 0, 0], [0, 1, 0]], np.float32) / np.float32(scale)
+    return [_moved(face, back) for face in found]
+
+
+def _looks(
+    detect: Callable[..., list[tuple[Face, ...]]],
+    picture: Picture,
+    degrees: Sequence[int],
+    sides_px: Sequence[int] | None,
+) -> list[Face]:
+    rgb = picture.read(picture.box)
+    found = []
+    for each in degrees:
+        # One at a time: of a large picture all turns together would be a lot of memory.
+        (faces,) = detect([Picture.from_rgb(turned(rgb, each))], sides_px=sides_px)
+        back = turn_back(picture.size_wh, each)
+        found += [_moved(face, back) for face in faces if face.det_score >= _MIN_TURNED_SCORE]
+    return found
 
 
 def _all_sure(faces: Sequence[Face]) -> bool:

@@ -17,7 +17,7 @@ from app.inference.opening import OpenChoices, Opener, read_installed
 from app.inference.precision import Precision
 from app.inference.providers import PROVIDERS, DeviceChoice, Provider, label, probe
 from app.inference.residency import Residency, ResidentSession, Room
-from app.inference.spec import ModelId, ModelSpec, Session
+from app.inference.spec import ModelId, ModelSpec, Session, Task
 from app.inference.tensorrt import EngineCache, tensorrt_version
 
 
@@ -160,6 +160,14 @@ class OrtModelZoo:
             DeviceError: The device is not TensorRT, or failed.
         """
         self._opener.build_engine(self.spec(model_id))
+
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        """The entries of a task whose file is there, in the manifest's order; the file is checked when it is opened."""
+        return tuple(
+            spec
+            for spec in self._manifest.models
+            if spec.task == task and (self._models_dir / spec.file).is_file()
+        )
 
     def close(self) -> None:
         """Let go of all sessions and their memory; the zoo can be used again."""

@@ -18,6 +18,8 @@ Task = Literal[
     "face_embed",
     "face_swap",
     "face_enhance",
+    "face_occlude",
+    "face_parse",
     "frame_upscale",
     "face_mask",
     "content_gate",
@@ -184,4 +186,8 @@ class ModelZoo(Protocol):
             MissingModelError: It is not installed.
             ModelIntegrityError: The file is not the one that the manifest pins.
         """
+        ...
+
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        """The entries of a task whose file is there, in the manifest's order; the file is checked when it is opened."""
         ...

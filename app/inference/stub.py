@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.core.errors import UnknownModelError
 from app.core.mesh_topology import load_topology
 from app.inference.manifest import Manifest
-from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Session
+from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Session, Task
 
 _STRIDES_PX = (8, 16, 32)
 _LANDMARKS = Path(__file__).parent / "convert" / "data" / "proof_landmarks.npz"
@@ -75,6 +75,12 @@ class StubZoo:
                 f"there is no stub of {model_id}; there are: {', '.join(self._runs)}"
             )
         return _StubSession(self._runs[model_id])
+
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        """Nothing but what every swap needs; see `ModelZoo.installed`."""
+        return tuple(
+            spec for spec in self._manifest.models if spec.task == task and spec.id in self._runs
+        )
 
     def _detect(self, feeds: Feeds) -> Outputs:
         (picture,) = feeds.values()

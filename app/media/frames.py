@@ -18,6 +18,7 @@ from app.core.color import UNSPECIFIED, ColorTags
 from app.core.errors import UnsupportedCodecError
 from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
 from app.core.planes import Plane
+from app.media.hdr import dynamic_hdr
 
 EXACT: Final = (
     Interpolation.POINT
@@ -131,7 +132,8 @@ def picture_of(frame: VideoFrame) -> Picture:
         )
     for plane in planes:
         plane.flags.writeable = False
-    if frame.format.name == pixel_format.name:
+    # Dynamic HDR would reach the output with the unchanged frames alone.
+    if frame.format.name == pixel_format.name and not dynamic_hdr(frame):
         return DecodedPicture(planes, pixel_format, tags, frame=frame)
     return Picture(planes, pixel_format, tags)
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from app.core.types import Frame
 from app.faces.gathering import Detect, PeopleGatherer
 from app.faces.person import Person
+from app.faces.searching import detect_sparsely
 from app.faces.shots import CutFinder
 from app.media.glimpses import glimpses
 from app.media.info import MediaInfo
@@ -21,7 +21,6 @@ from app.pipeline.tools import Tools
 LOOK_EVERY_S = 0.5
 _MAX_LOOKS = 600
 """Of longer videos the looks lie farther apart."""
-_SIDES_PX = (640, 1280)
 _BATCH = 8
 
 OnShare = Callable[[float], None]
@@ -119,7 +118,7 @@ def _looks(path: Path, info: MediaInfo, limits: MediaLimits, every_s: float) -> 
 def _detect(info: MediaInfo, tools: Tools) -> Detect:
     if info.kind == "still":
         return tools.still_detector.detect
-    return partial(tools.detector.detect, sides_px=_SIDES_PX)
+    return detect_sparsely(tools.detector)
 
 
 def _batches(looks: Iterator[Frame]) -> Iterator[list[Frame]]:

@@ -67,7 +67,7 @@ def open_plan(
     opens_target: OpenTarget = open_wanted_target,
     finds_people: FindPeople = find_people,
 ) -> Iterator[Plan]:
-    """Check the request, prepare the source face and open target and output.
+    """Check the request, prepare the faces, find the people that it names and open target and output.
 
     Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
 
@@ -131,7 +131,14 @@ def _stages(
     for step in steps:
         known = tools.processors[step.processor]
         options = checked_options(tools.processors, step.processor, step.options)
-        work.append(processed(known.build(options, tools.zoo), known.crop))
+        work.append(
+            processed(
+                known.build(options, tools.zoo),
+                known.crop,
+                masker=tools.masker if known.keeps_occluders(options) else None,
+                is_still=target.info.kind == "still",
+            )
+        )
     return (
         chained(
             before,

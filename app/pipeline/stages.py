@@ -7,6 +7,7 @@ from app.core.types import CropSpec, FaceBatch, Frame, Window
 from app.faces.align import AlignedFaces, align
 from app.faces.assign import Assigner
 from app.faces.hiding import FaceHider
+from app.faces.masks import FaceMasker
 from app.faces.paste import VISIBLE, paste
 from app.faces.tracker import FaceTracker
 from app.processors.base import FaceProcessor
@@ -78,12 +79,33 @@ def assigned(assigner: Assigner) -> Stage:
     return lambda windows: map(assigner.assign, windows)
 
 
-def processed(processor: FaceProcessor, crop: CropSpec) -> Stage:
-    """Cut the chosen faces of a whole window out, work on them as batches, and put them back."""
+def processed(
+    processor: FaceProcessor,
+    crop: CropSpec,
+    *,
+    masker: FaceMasker | None = None,
+    is_still: bool = False,
+) -> Stage:
+    """Cut the chosen faces of a whole window out, work on them as batches, and put them back.
+
+    Args:
+        processor: Does the work.
+        crop: The crop it wants.
+        masker: Says what lies in front of a face and stays; nothing does without it.
+        is_still: The one frame has no neighbors, so no row belongs to a track.
+    """
+
+    def prepared(batch: FaceBatch) -> FaceBatch:
+        tracks = () if is_still else batch.track_ids
+        if masker is None:
+            return replace(batch, track_ids=tracks)
+        seen = masker.masks(batch.crops, batch.landmarks, tracks)
+        masks = batch.masks if seen.min() == 1 else batch.masks * seen
+        return replace(batch, masks=masks, track_ids=tracks)
 
     def work(window: Window) -> Window:
         aligned = align(window, crop)
-        done = [processor.process(part.batch) for part in aligned]
+        done = [processor.process(prepared(part.batch)) for part in aligned]
         return _marked(paste(window, aligned, done), aligned, done)
 
     # Unlike a generator, `map` does not hold on to a window whose changed copy waits for the next stage.

@@ -10,6 +10,8 @@ from app.core.picture import Picture
 from app.core.types import Face, Frame, Identity
 from app.faces.detector import STILL_SIDES_PX, FaceDetector
 from app.faces.landmarks import FaceLandmarker
+from app.faces.mask_networks import best_masker
+from app.faces.masks import FaceMasker
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
 from app.faces.turning import TurningDetector
@@ -36,6 +38,7 @@ class Tools:
 
     Attributes:
         detector: For frames of a video; `still_detector` looks more closely.
+        masker: Says what lies in front of a face.
         saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
     """
 
@@ -47,6 +50,7 @@ class Tools:
     landmarker: FaceLandmarker
     recognizer: FaceRecognizer
     gate: ContentGate
+    masker: FaceMasker
     saved_face: LoadSavedFace
 
     @classmethod
@@ -68,13 +72,14 @@ class Tools:
             landmarker=FaceLandmarker(zoo),
             recognizer=FaceRecognizer(zoo),
             gate=ContentGate(zoo),
+            masker=best_masker(zoo),
             saved_face=saved_face,
         )
 
     def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
         """A tracker for one file; a still is looked at more closely, since it is only one."""
         detector = self.still_detector if kind == "still" else self.detector
-        return FaceTracker(detector, self.landmarker, self.recognizer)
+        return FaceTracker(detector, self.landmarker, self.recognizer, searches=kind == "video")
 
     def faces_of(self, picture: Picture) -> tuple[Face, ...]:
         """The faces of one picture, left to right, ties top to bottom."""

@@ -45,6 +45,7 @@ class ProcessorSpec:
         crop: The crop it wants.
         options: Its options class.
         build: Makes it from validated options and the models.
+        keeps_occluders: Whether, with these options, what lies in front of a face is to stay.
     """
 
     id: str
@@ -53,6 +54,7 @@ class ProcessorSpec:
     crop: CropSpec
     options: type[ProcessorOptions]
     build: Callable[[Any, ModelZoo], FaceProcessor]
+    keeps_occluders: Callable[[Any], bool] = lambda _: False
 
 
 def checked_options(

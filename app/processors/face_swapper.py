@@ -16,6 +16,7 @@ from app.inference.spec import ModelZoo
 from app.processors.base import FaceProcessor, ProcessorOptions, ProcessorSpec
 from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import build_face_model
+from app.processors.mesh.looks import LookMemory
 from app.processors.mesh.swap import SwapChoices, TargetFace, swap_face
 
 MAX_ATLASES = 32
@@ -52,12 +53,17 @@ class Options(ProcessorOptions):
         title="Keep open mouth",
         description="teeth and tongue of an open mouth stay the target's",
     )
+    occlusion: Literal["auto", "off"] = Field(
+        default="auto",
+        title="Things in front",
+        description="auto keeps what covers the face, such as a microphone or a mask",
+    )
 
 
 class MeshSwapper:
     """Draws each identity's texture on the target's mesh; see `app/processors/mesh`.
 
-    It keeps the textures it has made, so one swapper serves one thread.
+    It keeps the textures it has made and the last look of each track, so one swapper serves one thread and one video.
     """
 
     def __init__(self, options: Options) -> None:
@@ -69,6 +75,7 @@ class MeshSwapper:
             keeps_mouth=options.keep_inner_mouth,
         )
         self._atlases: OrderedDict[IdentityId, Atlas] = OrderedDict()
+        self._memories = LookMemory()
 
     def process(self, batch: FaceBatch) -> FaceBatch:
         """Swap every row.
@@ -83,8 +90,14 @@ class MeshSwapper:
         masks = np.empty(batch.masks.shape, np.float32)
         for row, identity in enumerate(batch.identities):
             face = TargetFace(batch.crops[row], batch.masks[row], batch.landmarks[row])
+            track_id = batch.track_ids[row] if batch.track_ids else None
+            key = None if track_id is None else (track_id, identity.id)
             crops[row], masks[row] = swap_face(
-                face, self._atlas(identity), self._model, self._choices
+                face,
+                self._atlas(identity),
+                model=self._model,
+                choices=self._choices,
+                memory=self._memories.of(key),
             )
         return FaceBatch(
             crops=crops,
@@ -92,6 +105,7 @@ class MeshSwapper:
             affine=batch.affine,
             landmarks=batch.landmarks,
             identities=batch.identities,
+            track_ids=batch.track_ids,
         )
 
     @property
@@ -121,4 +135,5 @@ PROCESSOR = ProcessorSpec(
     crop=CropSpec(template="native", size_px=32, margin=0.05),
     options=Options,
     build=build,
+    keeps_occluders=lambda options: options.occlusion == "auto",
 )

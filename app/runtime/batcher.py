@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from app.inference.spec import Feeds, ModelId, ModelSpec, ModelZoo, Outputs, Session
+from app.inference.spec import Feeds, ModelId, ModelSpec, ModelZoo, Outputs, Session, Task
 from app.runtime.batch_sizes import BatchSizes
 from app.runtime.device_queue import DeviceQueue, QueueOptions
 
@@ -45,6 +45,10 @@ class BatchingZoo:
         """A session whose calls wait behind those of people; see `ModelZoo.session`."""
         return self._jobs.session(model_id)
 
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        """See `ModelZoo.installed`."""
+        return self._zoo.installed(task)
+
     def interactive(self) -> ModelZoo:
         """The same models for somebody who waits and watches: their calls go before those of jobs."""
         return self._interactive
@@ -75,6 +79,9 @@ class _View:
         # Opened here and now: a missing model is told to whoever asks for it, not to whoever runs it first.
         self._zoo.session(model_id)
         return _QueuedSession(self._queue, model_id, is_interactive=self._is_interactive)
+
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        return self._zoo.installed(task)
 
 
 class _QueuedSession:

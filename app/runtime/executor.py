@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 
 from app.core.errors import Cancelled
 from app.core.types import Notice, Window
+from app.pipeline.people import find_people
 from app.pipeline.plan import open_plan
 from app.pipeline.progress import PersonCount, Progress, RenderResult
 from app.pipeline.spec import RenderSpec
@@ -35,21 +37,26 @@ class LocalExecutor:
         Args:
             spec: What a person asked for.
             on_progress: Told after each window of frames.
-            should_stop: Asked before each window of frames.
+            should_stop: Asked before each window of frames, and while people are looked for.
 
         Raises:
             AppError: Whatever is wrong; nothing is left behind.
             Cancelled: `should_stop` said so; nothing is left behind.
         """
+
+        def stop_if_asked(_: float = 0.0) -> None:
+            if should_stop():
+                raise Cancelled("stopped on request")
+
+        finds_people = partial(find_people, on_progress=stop_if_asked)
         tally = _Tally()
         with (
-            open_plan(spec, self._tools) as plan,
+            open_plan(spec, self._tools, finds_people=finds_people) as plan,
             closing(run_threaded(plan.windows(), plan.stages)) as finished,
         ):
             tally.expect(plan.people)
             for window in finished:
-                if should_stop():
-                    raise Cancelled("stopped on request")
+                stop_if_asked()
                 for frame in window:
                     plan.sink.write(frame)
                 tally.add(window)

@@ -15,8 +15,8 @@ from app.core.types import Face, Frame
 from app.faces.person import Person
 from app.media.decode import VideoReader
 from app.media.limits import DEFAULT_LIMITS
-from app.pipeline.plan import Tools
 from app.pipeline.stages import into_windows
+from app.pipeline.tools import Tools
 
 _SAME_IOU = 0.3
 _BRIDGED_S = 0.5

@@ -19,7 +19,7 @@ from app.inference.session import OrtModelZoo
 from app.media.limits import DEFAULT_LIMITS
 from app.media.preview import first_picture
 from app.pipeline.people import find_people
-from app.pipeline.plan import Tools
+from app.pipeline.tools import Tools
 from app.processors import discover
 from app.workbench import Workbench
 from tests.acceptance.following import Score, scored, tracked, truth_of

@@ -87,6 +87,13 @@ def test_over_a_gap_the_blur_moves_with_the_face(make_video: MakeVideo) -> None:
     assert np.allclose([middle[0] for middle in middles if middle], [80, 84, 88, 92, 96], atol=2)
 
 
+def test_a_lost_face_goes_on_at_its_pace(make_video: MakeVideo) -> None:
+    before = make_video([SEEN] * 4 + [AWAY] * 4)
+    middles = [changed_at(a, b) for a, b in zip(before, FaceHider().hide(before), strict=True)]
+    expected = [80 + 4 * index for index in range(8)]
+    assert np.allclose([middle[0] for middle in middles if middle], expected, atol=2)
+
+
 def test_what_was_seen_in_one_window_is_held_in_the_next(make_video: MakeVideo) -> None:
     frames = make_video([SEEN, AWAY, AWAY])
     hider = FaceHider()

@@ -85,3 +85,13 @@ def test_lost_tracks_are_forgotten(make_landmarks: MakeLandmarks) -> None:
     book.keep_only([TrackId(1)])
     assert book.of(TrackId(0)) is None
     assert book.of(TrackId(1)) is not None
+
+
+def test_the_mean_is_the_same_array_until_a_view_is_added(make_landmarks: MakeLandmarks) -> None:
+    book = LooksBook(Counting())  # type: ignore[arg-type]
+    book.offer([glance(make_landmarks, 0)])
+    first = book.of(TrackId(0))
+    book.offer([glance(make_landmarks, 4)])
+    assert book.of(TrackId(0)) is first
+    book.offer([glance(make_landmarks, 40)])
+    assert book.of(TrackId(0)) is not first

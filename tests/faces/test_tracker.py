@@ -160,9 +160,12 @@ def test_without_a_recognizer_nobody_has_an_embedding(
     assert tracked(tracker, numbered(make_frame, 3))[0].faces[0].embedding is None
 
 
-def new_tracker(zoo: ModelZoo, *, still: bool = False, recognizes: bool = False) -> FaceTracker:
+def new_tracker(
+    zoo: ModelZoo, *, still: bool = False, recognizes: bool = False, searches: bool = False
+) -> FaceTracker:
     detector = FaceDetector(zoo, sides_px=STILL_SIDES_PX) if still else FaceDetector(zoo)
-    return FaceTracker(detector, FaceLandmarker(zoo), FaceRecognizer(zoo) if recognizes else None)
+    recognizer = FaceRecognizer(zoo) if recognizes else None
+    return FaceTracker(detector, FaceLandmarker(zoo), recognizer, searches=searches)
 
 
 def clip(
@@ -325,3 +328,34 @@ def test_where_nobody_is_nobody_is_found(zoo: ModelZoo, make_frame: MakeFrame) -
     noise = np.random.default_rng(5).integers(0, 255, (200, 300, 3)).astype(np.uint8)
     frames = [make_frame(index, noise) for index in range(6)]
     assert all(frame.faces == () for frame in tracked(new_tracker(zoo), frames))
+
+
+def turning(number: int) -> FloatArray:
+    return moved(0, 0, roll_deg=5.0 * number)
+
+
+def hanging(number: int) -> FloatArray:
+    return moved(0, 0, roll_deg=180 + 0.2 * number)
+
+
+def lying(number: int) -> FloatArray:
+    return moved(0, 0, roll_deg=90 + 0.2 * number)
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("motion", [turning, hanging, lying], ids=lambda motion: motion.__name__)
+def test_a_face_at_any_roll_is_followed_in_video(
+    zoo: ModelZoo, astronaut: RgbImage, make_frame: MakeFrame, truth: FloatArray, motion: Motion
+) -> None:
+    # No reflections at the border: a mirrored face is a face.
+    portrait = cv2.copyMakeBorder(astronaut, *[256] * 4, cv2.BORDER_CONSTANT, value=(90, 90, 90))
+    there = np.array([[1, 0, -256], [0, 1, -256], [0, 0, 1]], np.float32)
+
+    def bordered(number: int) -> FloatArray:
+        return motion(number) @ there
+
+    frames = clip(np.asarray(portrait, np.uint8), bordered, range(90), make_frame)
+    found = tracked(new_tracker(zoo, searches=True), frames)
+    assert [frame.index for frame in found if len(frame.faces) != 1] == []
+    assert len({frame.faces[0].track_id for frame in found}) == 1
+    assert errors(found, motion, truth).max() < 0.03

@@ -13,6 +13,7 @@ from app.media.decode import VideoReader
 from app.media.encode import VideoEncoding, VideoWriter
 from app.media.encoder_choice import chosen_codec
 from app.media.encoders import Container, VideoCodec
+from app.media.frames import DecodedPicture
 from app.media.hdr import HdrMetadata, is_hdr
 from app.media.info import MediaInfo
 from app.media.probe import probe
@@ -143,6 +144,16 @@ def with_hdr10_plus(source: Path, path: Path) -> None:
                 told.pts, told.dts, told.time_base = packet.pts, packet.dts, packet.time_base
                 told.is_keyframe, told.stream = packet.is_keyframe, target
                 after.mux(told)
+
+
+def test_frames_that_carry_dynamic_hdr_do_not_go_on_as_decoded(hdr10: Path, tmp_path: Path) -> None:
+    """Else it would be in the frames without a swapped face only."""
+    plus = tmp_path / "plus.mp4"
+    with_hdr10_plus(hdr10, plus)
+    for path, goes_on in ((hdr10, True), (plus, False)):
+        with VideoReader(path) as reader:
+            pictures = [frame.picture for frame in reader.frames()]
+        assert {isinstance(picture, DecodedPicture) for picture in pictures} == {goes_on}
 
 
 def test_what_changes_from_scene_to_scene_is_said_to_be_lost(hdr10: Path, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from app.core.errors import NoSuchPersonError, NotFoundError
+from app.core.errors import Cancelled, NoSuchPersonError, NotFoundError
 from app.core.picture import Picture
 from app.core.types import CropSpec, Face, FaceBatch, Identity
 from app.faces.detector import FaceDetector
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
-from app.pipeline.progress import RenderResult
+from app.pipeline.progress import Progress, RenderResult
 from app.pipeline.source import source_identity
 from app.pipeline.spec import FaceMap, OutputChoices, RenderSpec, Step, Timing
 from app.pipeline.tools import Tools
@@ -293,3 +293,20 @@ def test_a_video_is_looked_through_only_where_numbers_are_asked_for(
     counting = replace(tools, detector=detector)
     LocalExecutor(counting).render(spec, on_progress=lambda _: None)
     assert (detector.looks > 4) is is_looked_through
+
+
+def test_a_look_through_a_video_can_be_stopped(tools: Tools, clip: Path, tmp_path: Path) -> None:
+    spec = RenderSpec(
+        target=clip,
+        output=tmp_path / "out.mkv",
+        consent="public-domain",
+        face_map=FaceMap[Path].model_validate(
+            {"choices": [{"person": 1, "action": "blur"}], "others": "leave"}
+        ),
+        steps=(Step(processor="paint"),),
+    )
+    told: list[Progress] = []
+    with pytest.raises(Cancelled):
+        LocalExecutor(tools).render(spec, on_progress=told.append, should_stop=lambda: True)
+    assert told == []
+    assert not (tmp_path / "out.mkv").exists()

@@ -14,7 +14,7 @@ from app.core.errors import MediaNotFoundError
 from app.inference.spec import ModelZoo
 from app.media.limits import DEFAULT_LIMITS
 from app.pipeline.people import PeopleFound, find_people, find_people_of_all
-from app.pipeline.plan import Tools
+from app.pipeline.tools import Tools
 
 pytestmark = pytest.mark.weights
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from app.core.picture import Picture
-from app.core.types import Frame
-from app.pipeline.stages import into_windows, watched_where_changed, window_length
+from app.core.types import CropSpec, FaceBatch, Frame, Identity, IdentityId, SourceView
+from app.pipeline.stages import into_windows, processed, watched_where_changed, window_length
 from app.safety.gate import GateWatch
+from tests.conftest import MakeFace, MakeFrame
 
 
 def frames(count: int) -> list[Frame]:
@@ -81,3 +82,37 @@ def test_of_the_result_the_gate_sees_all_that_changed(
     assert out == [tuple(given)]
     assert watch.seen == [index / 25 for index in changed]
     assert watch.is_finished is is_finished
+
+
+class GivesUpAtTheLast:
+    """Puts nothing back of the last face of a batch, as a processor does at a face that is too small."""
+
+    def process(self, batch: FaceBatch) -> FaceBatch:
+        masks = np.array(batch.masks)
+        masks[-1] = 0
+        return replace(batch, masks=masks)
+
+
+def test_only_a_face_whose_pixels_were_put_back_counts_as_changed(
+    make_face: MakeFace, make_frame: MakeFrame
+) -> None:
+    landmarks = np.random.default_rng(1).uniform(0, 20, (478, 3)).astype(np.float32)
+    faces = tuple(
+        make_face(landmarks=landmarks + np.float32(x), identity=nobody() if is_chosen else None)
+        for x, is_chosen in ((10, True), (50, False), (90, True))
+    )
+    crop = CropSpec(template="native", size_px=16)
+    (window,) = processed(GivesUpAtTheLast(), crop)(iter([(make_frame(faces=faces),)]))
+    assert [face.is_changed for face in window[0].faces] == [True, False, False]
+    assert window[0].faces_swapped == 1
+
+
+def nobody() -> Identity:
+    view = SourceView(
+        crop=np.zeros((4, 4, 3), np.uint8),
+        landmarks=np.zeros((478, 3), np.float32),
+        normed_embedding=np.zeros(128, np.float32),
+    )
+    return Identity(
+        id=IdentityId("x"), label="x", views=(view,), normed_embedding=view.normed_embedding
+    )

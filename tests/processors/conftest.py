@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from app.core import mesh_regions as regions
 from app.core.mesh_topology import load_topology
 from app.core.types import FaceBatch, Identity, IdentityId, SourceView
-from app.processors.mesh import regions
 from app.processors.mesh.face_model import FaceModel, build_face_model
 
 RgbImage = NDArray[np.uint8]

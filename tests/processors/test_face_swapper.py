@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from app.core import mesh_regions as regions
 from app.core.types import FaceBatch
 from app.processors.face_swapper import MAX_ATLASES, MeshSwapper, Options
-from app.processors.mesh import regions
 from tests.processors.conftest import MakeBatch, MakeIdentity, MakePortrait
 
 CHEEKS = regions.SKIN_PATCHES[0]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import mesh_regions as regions
 from app.core.types import Identity, SourceView
-from app.processors.mesh import regions
 from app.processors.mesh.face_model import (
     REGION_SIDE_PX,
     FaceModel,

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import mesh_regions as regions
 from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import PixelBox
 from app.core.types import RgbImage
-from app.processors.mesh import regions
 from app.processors.mesh.atlas import Atlas
 from app.processors.mesh.face_model import FaceModel, texture_scale
 from app.processors.mesh.filters import FloatArray, resized, sampled

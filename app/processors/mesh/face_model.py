@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import mesh_regions as regions
 from app.core.mesh_topology import MeshTopology
-from app.processors.mesh import regions
 from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ramp
 from app.processors.mesh.raster import (
     IntArray,

@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import mesh_regions as regions
 from app.core.mesh_topology import MESH_POINTS
 from app.core.types import SourceView
-from app.processors.mesh import regions
 from app.processors.mesh.face_model import (
     REGION_SIDE_PX,
     FaceModel,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh import regions
+from app.core import mesh_regions as regions
 from app.processors.mesh.face_model import FaceModel
 from app.processors.mesh.filters import FloatArray
 

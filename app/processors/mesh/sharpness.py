@@ -24,7 +24,12 @@ _MIN_PIXELS = 50
 
 
 def match_sharpness(
-    texture: FloatArray, target: NDArray[np.uint8], skin: FloatArray, face_px: float
+    texture: FloatArray,
+    target: NDArray[np.uint8],
+    *,
+    skin: FloatArray,
+    face_px: float,
+    ratio: float,
 ) -> FloatArray:
     """Bring a colored texture to the target's fineness.
 
@@ -33,11 +38,11 @@ def match_sharpness(
         target: `(h, w, 3)` uint8 RGB.
         skin: `(h, w)` float32: how surely both show plain skin.
         face_px: Size of the face in pixels.
+        ratio: From `fineness_ratio`, of this frame or steadied over several.
 
     Returns:
         `(h, w, 3)` float32.
     """
-    ratio = fineness_ratio(texture, target, skin)
     if ratio < _TOO_SHARP:
         return blurred(texture, _blur_px(ratio))
     if ratio > _TOO_SOFT:

@@ -14,12 +14,14 @@ from app.core.picture import PixelBox
 from app.core.types import RgbImage
 from app.processors.mesh import masks
 from app.processors.mesh.atlas import Atlas
-from app.processors.mesh.color import FacePair, match_color
+from app.processors.mesh.color import ColorMatch, FacePair, match_color
 from app.processors.mesh.drawing import Drawing, Target, draw, prepare_target, textured
 from app.processors.mesh.face_model import FaceModel, texture_scale
 from app.processors.mesh.filters import FloatArray, sampled
+from app.processors.mesh.looks import FaceMemory
 from app.processors.mesh.raster import dense_map, grown, triangle_maps
-from app.processors.mesh.sharpness import match_sharpness
+from app.processors.mesh.relief import broad_detail, relief_change
+from app.processors.mesh.sharpness import fineness_ratio, match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
 _SKIN = Strictness(surely=3.0, never=4.4)
@@ -58,7 +60,7 @@ class TargetFace:
 
 
 def swap_face(
-    face: TargetFace, atlas: Atlas, model: FaceModel, choices: SwapChoices
+    face: TargetFace, atlas: Atlas, *, model: FaceModel, choices: SwapChoices, memory: FaceMemory
 ) -> tuple[RgbImage, FloatArray]:
     """Put a source's face on one target face.
 
@@ -67,6 +69,7 @@ def swap_face(
         atlas: The source.
         model: The canonical face.
         choices: What a person chose.
+        memory: Of the face's track; a new one for a still.
 
     Returns:
         The crop with the new face, and its mask; the mask is 0 everywhere if the face is too small to be drawn.
@@ -76,9 +79,11 @@ def swap_face(
     if target is None:
         return crop, alpha
     drawing = draw(target, atlas, model, shape=choices.shape)
-    pair = _pair(target, drawing)
+    pair = _pair(target, drawing, model)
     full_side_px = texture_scale(drawing.points, model) * float(target.enlargement_xy.max())
-    shown = _colored(target, drawing, pair, atlas.level(full_side_px), choices.shading)
+    drawn = textured(atlas.level(full_side_px), target.enlarged(drawing.uv))
+    color = memory.steady_color(match_color(pair, choices.shading))
+    shown = _matched(color, drawn, target, pair, memory=memory)
     for part in _kept_parts(target, drawing, choices):
         _lay_part_inplace(shown, part, target, _origin(part.box, target, drawing, model))
     cut = np.s_[target.box.y0 : target.box.y1, target.box.x0 : target.box.x1]
@@ -97,12 +102,13 @@ def _inside_face_box(face: TargetFace) -> FloatArray:
     return inside
 
 
-def _pair(target: Target, drawing: Drawing) -> FacePair:
+def _pair(target: Target, drawing: Drawing, model: FaceModel) -> FacePair:
     """Work out the mask, and where both faces show plain skin."""
     seeds = masks.skin_seeds(target.points, target.size_wh) & (target.valid > 0.5)
     likely = skin_likelihood(target.small, seeds, _SKIN)
     usable, plain, colored, hair_zone = np.moveaxis(drawing.traits, 2, 0)
     alpha = masks.edge_mask(drawing.ids, target.face_px) * usable
+    alpha *= masks.facing_share(target.points, model.canonical)
     alpha *= masks.hair_free(likely, hair_zone, target.points, target.face_px)
     return FacePair(
         texture=drawing.texture,
@@ -114,14 +120,24 @@ def _pair(target: Target, drawing: Drawing) -> FacePair:
     )
 
 
-def _colored(
-    target: Target, drawing: Drawing, pair: FacePair, texture: RgbImage, shading: float
+def _matched(
+    color: ColorMatch, drawn: RgbImage, target: Target, pair: FacePair, *, memory: FaceMemory
 ) -> FloatArray:
-    """The drawn face at full resolution, in the target's light and fineness."""
-    drawn = textured(texture, target.enlarged(drawing.uv))
-    shown = match_color(pair, shading).apply(drawn)
+    """The drawn face at full resolution, in the target's light, relief and fineness."""
+    shown = color.apply(drawn)
+    if memory.moves:
+        shown += target.enlarged(_relief(color, target, pair))[..., None]
+    skin = target.enlarged(pair.weights)
     face_px = target.face_px * float(target.enlargement_xy.max())
-    return match_sharpness(shown, target.full, target.enlarged(pair.weights), face_px)
+    ratio = memory.steady_number(fineness_ratio(shown, target.full, skin))
+    return match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
+
+
+def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
+    """What brings the texture's folds down to the target's; a still may keep them, it does not shimmer."""
+    ours = broad_detail(color.apply(pair.texture), target.face_px)
+    theirs = broad_detail(target.small, target.face_px)
+    return relief_change(ours, theirs, drawn=pair.alpha, skin=pair.weights, face_px=target.face_px)
 
 
 def _kept_parts(target: Target, drawing: Drawing, choices: SwapChoices) -> list[masks.Part]:

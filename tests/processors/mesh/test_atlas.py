@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.processors.mesh import regions
+from app.core import mesh_regions as regions
 from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import FaceModel, texture_ids, texture_points
 from app.processors.mesh.layers import Layer, sampled_layer

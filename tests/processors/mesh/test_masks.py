@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from app.processors.mesh import masks, regions
+from app.core import mesh_regions as regions
+from app.processors.mesh import masks
 from app.processors.mesh.face_model import FaceModel
 from app.processors.mesh.raster import draw_triangles, far_to_near
 from tests.processors.conftest import MakePortrait

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.processors.mesh import regions
+from app.core import mesh_regions as regions
 from app.processors.mesh.face_model import FaceModel
 from app.processors.mesh.shape import gap_share, proportions, reshaped, rigid_pose
 from tests.processors.conftest import MakePortrait
