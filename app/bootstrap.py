@@ -149,6 +149,7 @@ class EngineZoos:
 
     jobs: "ModelZoo"
     people: "ModelZoo"
+    device: str
 
 
 @contextmanager
@@ -164,11 +165,11 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
 
     with _zoo(settings) as zoo:
         if zoo.provider.device == "cpu":
-            yield EngineZoos(zoo, zoo)
+            yield EngineZoos(zoo, zoo, "cpu")
             return
         remembered = settings.data_dir / "cache" / "batch_sizes.json"
         with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
-            yield EngineZoos(batching, batching.interactive())
+            yield EngineZoos(batching, batching.interactive(), zoo.provider.device)
 
 
 def benchmark(
@@ -278,7 +279,7 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
     from app.jobs.folders import DataFolders
     from app.jobs.store import JobStore
     from app.runtime.desk import LocalDesk
-    from app.runtime.engine import EngineParts, run_engine
+    from app.runtime.engine import EngineOptions, EngineParts, run_engine
     from app.runtime.executor import LocalExecutor
     from app.runtime.stopping import stop_when_asked
 
@@ -295,5 +296,6 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
             folders=folders,
             executor=LocalExecutor(jobs),
             desk=LocalDesk(people, folders.previews, face_library(settings)),
+            options=EngineOptions(device=zoos.device),
         )
         run_engine(parts, should_stop=should_stop)

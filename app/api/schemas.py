@@ -237,6 +237,7 @@ class EngineOut(_Body):
     is_alive: bool
     restarts: int
     last_exit: int | None
+    device: str | None
 
     @classmethod
     def of(cls, status: EngineStatus) -> Self:
@@ -247,6 +248,7 @@ class EngineOut(_Body):
             is_alive=status.is_alive,
             restarts=status.restarts,
             last_exit=status.last_exit,
+            device=status.device,
         )
 
 

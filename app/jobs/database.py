@@ -41,6 +41,7 @@ _MIGRATIONS = (
         last_exit INTEGER, restarts INTEGER NOT NULL DEFAULT 0, problem TEXT
     ) STRICT, WITHOUT ROWID;
     """,
+    "ALTER TABLE engines ADD COLUMN device TEXT;",
 )
 
 

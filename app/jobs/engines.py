@@ -24,14 +24,22 @@ class EngineRegister:
         self._silence_s = silence_s
         self._clock = clock or LeaseClock.of_this_machine()
 
-    def seen(self, name: str, *, state: str, pid: int, problem: str | None = None) -> None:
-        """The engine itself says that it lives, and what it does (`idle` or `busy`)."""
+    def seen(
+        self,
+        name: str,
+        *,
+        state: str,
+        pid: int,
+        problem: str | None = None,
+        device: str | None = None,
+    ) -> None:
+        """The engine itself says that it lives, what it does (`idle` or `busy`), and on what device."""
         with self._database.write() as db:
             db.execute(
-                "INSERT INTO engines (name, state, pid, seen_boot, seen_at, problem)"
-                " VALUES (:name, :state, :pid, :boot, :now, :problem)"
+                "INSERT INTO engines (name, state, pid, seen_boot, seen_at, problem, device)"
+                " VALUES (:name, :state, :pid, :boot, :now, :problem, :device)"
                 " ON CONFLICT (name) DO UPDATE SET state = :state, pid = :pid,"
-                " seen_boot = :boot, seen_at = :now, problem = :problem",
+                " seen_boot = :boot, seen_at = :now, problem = :problem, device = :device",
                 {
                     "name": name,
                     "state": state,
@@ -39,6 +47,7 @@ class EngineRegister:
                     "boot": self._clock.boot,
                     "now": self._clock.now(),
                     "problem": problem,
+                    "device": device,
                 },
             )
 
@@ -87,4 +96,5 @@ class EngineRegister:
             last_exit=row["last_exit"],
             restarts=row["restarts"],
             problem=row["problem"],
+            device=row["device"],
         )

@@ -155,6 +155,7 @@ class EngineStatus:
         last_exit: Exit code of the process that ran before, negative for a signal; `None` if none has ended.
         restarts: How often it had to be started again.
         problem: Code of the error that keeps it from working, if it named one.
+        device: Kind of device on which its networks run, such as `cuda` or `cpu`; `None` before it was heard of.
     """
 
     name: str
@@ -164,3 +165,4 @@ class EngineStatus:
     last_exit: int | None = None
     restarts: int = 0
     problem: str | None = None
+    device: str | None = None

@@ -70,12 +70,14 @@ class EngineOptions:
         idle_s: Between two looks at an empty queue.
         tick_s: Between two looks at a running job's wishes, and so between two writes of its progress.
         beat_s: Between two signs of life while nothing else is written.
+        device: Kind of device on which its networks run, for whoever asks the register.
     """
 
     name: str = "engine-0"
     idle_s: float = 0.2
     tick_s: float = 0.25
     beat_s: float = 3.0
+    device: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -205,6 +207,7 @@ class _Heart:
                 self._parts.options.name,
                 state="busy" if self._claim else "idle",
                 pid=os.getpid(),
+                device=self._parts.options.device,
             )
         if self._claim is not None and not self._is_job_unwanted:
             if is_due or progress is not None:

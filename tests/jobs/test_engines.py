@@ -1,3 +1,6 @@
+from pathlib import Path
+
+from app.jobs.database import Database
 from app.jobs.engines import EngineRegister
 from app.jobs.lease import LeaseClock
 from tests.jobs.fakes import Volume
@@ -30,3 +33,24 @@ def test_the_supervisor_tells_how_it_ended(volume: Volume) -> None:
     volume.engines.seen("engine-0", state="idle", pid=43, problem="model.missing")
     (engine,) = volume.engines.all()
     assert (engine.last_exit, engine.restarts, engine.problem) == (-9, 2, "model.missing")
+
+
+def test_an_engine_tells_its_device(volume: Volume) -> None:
+    volume.engines.supervised("engine-0", state="starting")
+    assert volume.engines.all()[0].device is None
+    volume.engines.seen("engine-0", state="idle", pid=42, device="cuda")
+    assert volume.engines.all()[0].device == "cuda"
+
+
+def test_a_register_of_before_devices_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.sqlite3"
+    with Database(path) as database:
+        EngineRegister(database).seen("engine-0", state="idle", pid=42, device="cpu")
+        with database.write() as db:
+            db.execute("ALTER TABLE engines DROP COLUMN device")
+            db.execute("PRAGMA user_version = 1")
+    with Database(path) as database:
+        register = EngineRegister(database)
+        assert register.all()[0].device is None
+        register.seen("engine-0", state="idle", pid=42, device="cuda")
+        assert register.all()[0].device == "cuda"
