@@ -70,6 +70,9 @@ class WithNetworks:
             raise MissingModelError("gfpgan-1.4 is not installed")
         return self._stubs.session(model_id)
 
+    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
+        return self._stubs.installed(task)
+
 
 @pytest.fixture(scope="module")
 def measured() -> Benchmark:
