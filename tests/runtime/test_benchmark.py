@@ -10,7 +10,7 @@ from app.core.errors import MissingModelError
 from app.core.picture import Picture
 from app.faces.detector import FaceDetector
 from app.inference.manifest import Manifest
-from app.inference.spec import ModelId, ModelZoo
+from app.inference.spec import ModelId, ModelSpec, ModelZoo, Task
 from app.inference.stub import StubZoo
 from app.media.limits import MediaLimits
 from app.pipeline.tools import Tools
