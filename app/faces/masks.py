@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from app.core import mesh_regions as regions
 from app.core.types import FloatArray, RgbImage, TrackId
 
-_WORK_PX = 160
+_WORK_PX = 128
 _FEATURE_REACH = 0.035
 """How far around eyes, brows and lips colors are not judged by themselves, in face sizes."""
 
@@ -157,6 +157,8 @@ def _cover(face: _Small) -> NDArray[np.bool_] | None:
         return None
     oval = face.area(regions.FACE_OVAL)
     sure, likely = _strangers(face, skin)
+    if (sure & oval).sum() < _MIN_SHARE * oval.sum():
+        return None
     features = face.area(
         *regions.FEATURES, *regions.NOSTRILS, grown_px=_FEATURE_REACH * face.face_px
     )
