@@ -36,8 +36,8 @@ from benchmarks.tables import write_table
 
 SIZES_WH = ((1280, 720), (1920, 1080))
 COUNTS = (1, 2, 4, 6)
-FRAMES = 32
-RUNS = 3
+FRAMES = 16
+RUNS = 2
 
 
 class OneByOne:

@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 from app.core import mesh_regions as regions
 from app.core.types import FloatArray, RgbImage, TrackId
 
-_WORK_PX = 160
+_WORK_PX = 128
 _FEATURE_REACH = 0.035
 """How far around eyes, brows and lips colors are not judged by themselves, in face sizes."""
 
-_MIN_CHROMA = 6.0
-"""Units of 8-bit LAB; a skin nearer to gray than this has no hue to compare with."""
+_MIN_CHROMA, _CLEAR_CHROMA = 11.0, 14.0
+"""Units of 8-bit LAB; a skin nearer to gray than the first has no hue to compare with, one below the second cannot be
+told from gray things."""
 
+_COLORED = 4.0
 _OPPOSITE = -0.2
 _NEUTRAL = 0.25
 _ODD_HUE, _MIN_ODD_HUE = 1.3, 16.0
@@ -155,6 +157,8 @@ def _cover(face: _Small) -> NDArray[np.bool_] | None:
         return None
     oval = face.area(regions.FACE_OVAL)
     sure, likely = _strangers(face, skin)
+    if (sure & oval).sum() < _MIN_SHARE * oval.sum():
+        return None
     features = face.area(
         *regions.FEATURES, *regions.NOSTRILS, grown_px=_FEATURE_REACH * face.face_px
     )
@@ -167,7 +171,8 @@ def _cover(face: _Small) -> NDArray[np.bool_] | None:
 def _skin_color(face: _Small) -> FloatArray | None:
     """LAB of the skin, `(3,)`: the median of what cheeks, nose and forehead say, so that one of them may be covered.
 
-    A medical mask covers all but the forehead. So a place without hue has no say where another one clearly has some.
+    A medical mask covers all but the forehead. So a place without hue has no say where another one clearly has some,
+    nor has a cold one where another is warm, as skin of any tone is but under colored lamps.
     """
     voices = [face.lab[face.area(patch)] for patch in regions.SKIN_PATCHES]
     medians = [np.median(voice, axis=0) for voice in voices if len(voice) >= 8]
@@ -176,7 +181,8 @@ def _skin_color(face: _Small) -> FloatArray | None:
     chromas = [float(np.hypot(*median[1:])) for median in medians]
     least = _HUED * min(max(chromas), _USUAL_CHROMA)
     hued = [median for median, chroma in zip(medians, chromas, strict=True) if chroma > least]
-    skin = np.median(hued or medians, axis=0).astype(np.float32)
+    warm = [median for median in hued if median[1] + median[2] > 0]
+    skin = np.median(warm or hued or medians, axis=0).astype(np.float32)
     return None if float(np.hypot(skin[1], skin[2])) < _MIN_CHROMA else skin
 
 
@@ -186,11 +192,12 @@ def _strangers(face: _Small, skin: FloatArray) -> tuple[NDArray[np.bool_], NDArr
     chroma = float(np.hypot(skin[1], skin[2]))
     along = (a * skin[1] + b * skin[2]) / chroma**2
     across = np.abs(a * skin[2] - b * skin[1]) / chroma
+    is_told = chroma > _CLEAR_CHROMA
     is_lit = (lightness > _DARK * skin[0]) & (lightness < min(_CLIPPED, _BRIGHT * skin[0] + 20))
     beard = _below_nose(face)
-    colored = np.hypot(a, b) > 0.5 * _MIN_CHROMA
+    colored = np.hypot(a, b) > _COLORED
     odd = across > max(_ODD_HUE * chroma, _MIN_ODD_HUE)
-    sure = (along < _OPPOSITE) & colored | odd | (along < _NEUTRAL) & is_lit & ~beard
+    sure = (along < _OPPOSITE) & colored | odd | (along < _NEUTRAL) & is_lit & ~beard & is_told
     return sure, (along < _NEUTRAL + 0.15) | (across > 0.6 * max(_ODD_HUE * chroma, _MIN_ODD_HUE))
 
 

@@ -44,7 +44,7 @@ def test_a_swapped_clip_hardly_flickers_more_and_is_not_blurred(
     output = swap(workbench, assets, clip, tmp_path / "out.mp4")
     verdict = Original(assets / "clips" / clip, FaceDetector(zoo)).verdict(output)
     assert verdict.ratio <= limit
-    assert verdict.sharpness > 0.5
+    assert verdict.sharpness > 0.4
 
 
 @pytest.mark.weights

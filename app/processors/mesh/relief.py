@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, resized
 
+_LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 _WORK_SHARE = 0.5
 """The band is looked at on half the working size: what is finer is not its business."""
 
@@ -31,13 +32,24 @@ _MIN_STRENGTH = 1.5
 _MIN_WEIGHT = 50.0
 
 
-def broad_detail(rgb: NDArray[np.uint8] | FloatArray, face_px: float) -> FloatArray:
-    """The band of brightness between grain and shading, `(h/2, w/2)` float32."""
+def halved(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A picture of the working size at the size on which the band is looked at."""
     h, w = rgb.shape[:2]
-    luma = cv2.cvtColor(np.clip(rgb, 0, 255).astype(np.float32), cv2.COLOR_RGB2GRAY)
-    half_wh = max(1, round(w * _WORK_SHARE)), max(1, round(h * _WORK_SHARE))
-    small = resized(np.asarray(luma, np.float32), half_wh)
-    return small - blurred(small, max(1.0, _BROAD * face_px * _WORK_SHARE))
+    return resized(rgb, (max(1, round(w * _WORK_SHARE)), max(1, round(h * _WORK_SHARE))))
+
+
+def broad_detail(half: NDArray[np.uint8] | FloatArray, face_px: float) -> FloatArray:
+    """The band of brightness between grain and shading.
+
+    Args:
+        half: `(h, w, 3)` RGB from `halved`, colored or not.
+        face_px: Size of the face in pixels of the working size.
+
+    Returns:
+        `(h, w)` float32.
+    """
+    luma = np.asarray(cv2.transform(half.astype(np.float32), _LUMA), np.float32)
+    return luma - blurred(luma, max(1.0, _BROAD * face_px * _WORK_SHARE))
 
 
 def relief_change(

@@ -20,7 +20,7 @@ from app.processors.mesh.face_model import FaceModel, texture_scale
 from app.processors.mesh.filters import FloatArray, sampled
 from app.processors.mesh.looks import FaceMemory
 from app.processors.mesh.raster import dense_map, grown, triangle_maps
-from app.processors.mesh.relief import broad_detail, relief_change
+from app.processors.mesh.relief import broad_detail, halved, relief_change
 from app.processors.mesh.sharpness import fineness_ratio, match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
@@ -135,8 +135,8 @@ def _matched(
 
 def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
     """What brings the texture's folds down to the target's; a still may keep them, it does not shimmer."""
-    ours = broad_detail(color.apply(pair.texture), target.face_px)
-    theirs = broad_detail(target.small, target.face_px)
+    ours = broad_detail(color.apply(halved(pair.texture)), target.face_px)
+    theirs = broad_detail(halved(target.small), target.face_px)
     return relief_change(ours, theirs, drawn=pair.alpha, skin=pair.weights, face_px=target.face_px)
 
 
