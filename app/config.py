@@ -52,7 +52,7 @@ class Settings(BaseSettings):
         default=0, ge=0, description="memory of the device for networks; 0 is what is free"
     )
     threads: int = Field(
-        default=0, ge=0, description="threads of one network on the CPU; 0 is one a core"
+        default=0, ge=0, description="threads of one network on the CPU; 0 is half the cores"
     )
 
     @field_validator("allowed_hosts", mode="before")

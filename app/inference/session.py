@@ -8,7 +8,7 @@ from typing import Self
 
 from app.core.errors import DeviceUnavailableError
 from app.core.types import FloatArray
-from app.inference.cores import usable_cores
+from app.inference.cores import network_threads, usable_cores
 from app.inference.emap import last_matrix
 from app.inference.manifest import Manifest
 from app.inference.memory import free_bytes
@@ -67,7 +67,7 @@ class OrtModelZoo:
         self._models_dir = models_dir
         self._choice: DeviceChoice = device
         self._requires_gpu = requires_gpu
-        self._threads = threads or usable_cores()
+        self._threads = threads or network_threads(usable_cores())
         self._zoo_options = options or ZooOptions()
         self._sessions: dict[ModelId, Session] = {}
         self._residency = Residency(

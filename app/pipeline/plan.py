@@ -43,7 +43,7 @@ class Plan:
         stages: In order; each takes the windows of the one before.
         sink: Takes the last stage's windows.
         notices: What is known so far; complete once all frames have passed.
-        people: How results call the people whom the face map changes.
+        people: How results call the people whom the face map changes; known once the first frame has passed.
         frames_total: As far as the file tells.
     """
 
@@ -51,7 +51,7 @@ class Plan:
     stages: tuple[Stage, ...]
     sink: Sink
     notices: Callable[[], tuple[Notice, ...]]
-    people: tuple[str, ...]
+    people: Callable[[], tuple[str, ...]]
     frames_total: int | None
 
 
@@ -67,7 +67,7 @@ def open_plan(
     opens_target: OpenTarget = open_wanted_target,
     finds_people: FindPeople = find_people,
 ) -> Iterator[Plan]:
-    """Check the request, prepare the faces, find the people that it names and open target and output.
+    """Check the request, and open target and output; the stages prepare the faces and find the people it names.
 
     Leaving it normally labels, verifies and publishes the output; leaving it on an error leaves nothing behind.
 
@@ -81,21 +81,20 @@ def open_plan(
         AppError: Whatever is wrong with the request, the files or the faces.
     """
     steps = checked_steps(spec.steps, tools.processors)
-    refuse_overwriting_inputs(spec.output, (*spec.sources, spec.target))
+    refuse_overwriting_inputs(spec.output, (*spec.sources, *spec.face_map.photos, spec.target))
     label = new_label()
     with (
         _opened(spec, tools.limits, opens_target) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
-        casting = prepare_casting(spec, tools)
-        who = _who_gets_what(casting, spec, tools, info=target.info, finds_people=finds_people)
+        cast = _Cast(spec, tools, info=target.info, finds_people=finds_people)
         with target.sink(hidden, spec, label) as sink:
             yield Plan(
                 windows=lambda: into_windows(target.frames()),
-                stages=_stages(spec, steps, tools, who=who, target=target),
+                stages=_stages(spec, steps, tools, who=cast.assigned, target=target),
                 sink=sink,
-                notices=lambda: (*casting.notices, *target.notices, *sink.notices),
-                people=casting.changed,
+                notices=lambda: (*cast.notices, *target.notices, *sink.notices),
+                people=lambda: cast.changed,
                 frames_total=target.info.frames_estimate,
             )
 
@@ -140,34 +139,53 @@ def _stages(
             )
         )
     return (
-        chained(
-            before,
-            tracked(tools.tracker(target.info.kind)),
-            who,
-            target.demand_faces,
-        ),
-        chained(*work, hidden(FaceHider()), after),
+        chained(before, tracked(tools.tracker(target.info.kind))),
+        chained(who, target.demand_faces, *work, hidden(FaceHider()), after),
     )
 
 
-def _who_gets_what(
-    casting: Casting,
-    spec: RenderSpec,
-    tools: Tools,
-    *,
-    info: MediaInfo,
-    finds_people: FindPeople,
-) -> Stage:
-    """The people of a still are those whom its one frame shows; a video is looked through where that is needed."""
-    if info.kind == "still" and spec.face_map.choices:
-        return _assigned_in_still(casting)
-    if not casting.needs_people:
-        return assigned(casting.by_likeness())
-    people = finds_people(spec.target, tools).people
-    # Of a part the clock starts with the part, and people were seen by the whole file's.
-    whole = probe(spec.target, tools.limits)
-    clock_s = float(info.clock_offset_s - whole.clock_offset_s)
-    return assigned(casting.among(people, clock_s=clock_s))
+class _Cast:
+    """Who gets which face. The faces are made in the stage itself, while others look at the first frames."""
+
+    def __init__(
+        self, spec: RenderSpec, tools: Tools, *, info: MediaInfo, finds_people: FindPeople
+    ) -> None:
+        self._spec = spec
+        self._tools = tools
+        self._info = info
+        self._finds_people = finds_people
+        self._casting: Casting | None = None
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What is known so far of the photos."""
+        return () if self._casting is None else self._casting.notices
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """How the people are called for whom a change was chosen."""
+        return () if self._casting is None else self._casting.changed
+
+    def assigned(self, windows: Iterator[Window]) -> Iterator[Window]:
+        """A stage that says who gets which face.
+
+        Raises:
+            AppError: A photo cannot be used, or somebody whom the spec names is not there.
+        """
+        self._casting = prepare_casting(self._spec, self._tools)
+        yield from self._stage(self._casting)(windows)
+
+    def _stage(self, casting: Casting) -> Stage:
+        """The people of a still are those whom its one frame shows; a video is looked through where it is needed."""
+        if self._info.kind == "still" and self._spec.face_map.choices:
+            return _assigned_in_still(casting)
+        if not casting.needs_people:
+            return assigned(casting.by_likeness())
+        people = self._finds_people(self._spec.target, self._tools).people
+        # Of a part the clock starts with the part, and people were seen by the whole file's.
+        whole = probe(self._spec.target, self._tools.limits)
+        clock_s = float(self._info.clock_offset_s - whole.clock_offset_s)
+        return assigned(casting.among(people, clock_s=clock_s))
 
 
 def _assigned_in_still(casting: Casting) -> Stage:

@@ -1,6 +1,7 @@
 """Runs plans in this process: decode, analysis, processing and encoding each in a thread of their own."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -54,14 +55,13 @@ class LocalExecutor:
             open_plan(spec, self._tools, finds_people=finds_people) as plan,
             closing(run_threaded(plan.windows(), plan.stages)) as finished,
         ):
-            tally.expect(plan.people)
             for window in finished:
                 stop_if_asked()
                 for frame in window:
                     plan.sink.write(frame)
                 tally.add(window)
                 on_progress(tally.progress(plan.frames_total))
-        return tally.result(spec, plan.notices())
+        return tally.result(spec, plan.notices(), plan.people())
 
 
 class _Tally:
@@ -69,22 +69,17 @@ class _Tally:
 
     def __init__(self) -> None:
         self._started_s = time.monotonic()
-        self._people: dict[str, int] = {}
+        self._people: Counter[str] = Counter()
         self._frames = 0
         self._frames_swapped = 0
         self._faces_swapped = 0
-
-    def expect(self, people: Sequence[str]) -> None:
-        self._people = dict.fromkeys(people, 0)
 
     def add(self, window: Window) -> None:
         self._frames += len(window)
         self._frames_swapped += sum(frame.faces_swapped > 0 for frame in window)
         self._faces_swapped += sum(frame.faces_swapped for frame in window)
         for frame in window:
-            changed = {face.who for face in frame.faces if face.is_changed}
-            for who in self._people.keys() & changed:
-                self._people[who] += 1
+            self._people.update({face.who for face in frame.faces if face.is_changed and face.who})
 
     def progress(self, frames_total: int | None) -> Progress:
         elapsed_s = time.monotonic() - self._started_s
@@ -95,7 +90,9 @@ class _Tally:
             elapsed_s=elapsed_s,
         )
 
-    def result(self, spec: RenderSpec, notices: tuple[Notice, ...]) -> RenderResult:
+    def result(
+        self, spec: RenderSpec, notices: tuple[Notice, ...], people: Sequence[str]
+    ) -> RenderResult:
         if self._frames_swapped == 0:
             notice = Notice("face.none_in_target", "no face was found to change in any frame")
             notices = (*notices, notice)
@@ -105,5 +102,5 @@ class _Tally:
             frames_swapped=self._frames_swapped,
             faces_swapped=self._faces_swapped,
             notices=notices,
-            people=tuple(PersonCount(who=who, frames=n) for who, n in self._people.items()),
+            people=tuple(PersonCount(who=who, frames=self._people[who]) for who in people),
         )

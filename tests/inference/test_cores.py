@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.inference.cores import usable_cores
+from app.inference.cores import network_threads, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,8 @@ def test_a_containers_quota_limits_the_threads(
 
 def test_without_control_groups_the_affinity_counts(tmp_path: Path) -> None:
     assert usable_cores(tmp_path / "absent") == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_networks_leave_half_the_cores_to_decoding_and_encoding(cores: int, threads: int) -> None:
+    assert network_threads(cores) == threads
