@@ -19,6 +19,7 @@ from app.core.errors import UnsupportedCodecError
 from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
 from app.core.planes import Plane
 from app.media.hdr import dynamic_hdr
+from app.media.side_data import side_data_of
 
 EXACT: Final = (
     Interpolation.POINT
@@ -132,8 +133,9 @@ def picture_of(frame: VideoFrame) -> Picture:
         )
     for plane in planes:
         plane.flags.writeable = False
-    # Dynamic HDR would reach the output with the unchanged frames alone.
-    if frame.format.name == pixel_format.name and not dynamic_hdr(frame):
+    # Dynamic HDR, or what we cannot see, would reach the output with the unchanged frames alone.
+    is_plain = side_data_of(frame) is not None and not dynamic_hdr(frame)
+    if frame.format.name == pixel_format.name and is_plain:
         return DecodedPicture(planes, pixel_format, tags, frame=frame)
     return Picture(planes, pixel_format, tags)
 

@@ -4,16 +4,16 @@ Source: SMPTE ST 2086 (mastering display), CTA-861.3 (content light level); the 
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, Literal
 
 from av import VideoFrame
-from av.sidedata.sidedata import SideData, SideDataContainer
 
 from app.core.tone import HLG, PQ
+from app.media.side_data import side_data_of
 
 _DISPLAY_STRUCT: Final = struct.Struct("=20i2i")
 _LIGHT_STRUCT: Final = struct.Struct("=2I")
@@ -93,7 +93,7 @@ def hdr_metadata(frame: VideoFrame) -> HdrMetadata | None:
 
 def dynamic_hdr(frame: VideoFrame) -> tuple[str, ...]:
     """Names of what a decoded frame brings along that changes from scene to scene, and that no encoder here writes."""
-    kinds = {each.type.name for each in _side_data_of(frame)}
+    kinds = (side_data_of(frame) or {}).keys()
     return tuple(name for name, wanted in _DYNAMIC.items() if kinds & wanted)
 
 
@@ -107,18 +107,9 @@ def _side_data(
     name: Literal["MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL"],
     layout: struct.Struct,
 ) -> tuple[int, ...] | None:
-    for each in _side_data_of(frame):
-        if each.type.name == name:
-            data = bytes(each)
-            return layout.unpack(data[: layout.size]) if len(data) >= layout.size else None
-    return None
-
-
-def _side_data_of(frame: VideoFrame) -> Iterator[SideData]:
-    # Not `frame.side_data`: a cycle that holds the frame's memory, see `orientation_of`.
-    container = SideDataContainer(frame)  # type: ignore[call-arg]  # its stub has no constructor
-    for index in range(len(container)):
-        yield container[index]
+    found = (side_data_of(frame) or {}).get(name)
+    data = b"" if found is None else bytes(found)
+    return layout.unpack(data[: layout.size]) if len(data) >= layout.size else None
 
 
 def _display_facts(

@@ -5,15 +5,16 @@ two of the first two rows say where the axes of the stored picture point on the 
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import cast
 
 import cv2
 import numpy as np
 from av import VideoFrame
-from av.sidedata.sidedata import SideDataContainer, Type
 
 from app.core.picture import PIXEL_FORMATS, Picture, PixelFormat
 from app.core.planes import Plane
+from app.media.side_data import side_data_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,12 +53,22 @@ class Orientation:
         return stored_wh[::-1] if self.is_transposed else stored_wh
 
 
+_TURNED = MappingProxyType(
+    {
+        90: Orientation(is_transposed=True, flips_x=True),
+        180: Orientation(flips_x=True, flips_y=True),
+        270: Orientation(is_transposed=True, flips_y=True),
+    }
+)
+
+
 def orientation_of(frame: VideoFrame) -> Orientation:
     """The orientation that a decoded frame carries; upright without one."""
-    # `frame.side_data` would be kept by the frame that it points back to: a cycle, which holds the frame's memory until
-    # the garbage collector comes by; at 4K that is 12 MB a frame.
-    side_data = SideDataContainer(frame)  # type: ignore[call-arg]  # its stub has no constructor
-    matrix = side_data.get(Type.DISPLAYMATRIX)
+    side_data = side_data_of(frame)
+    if side_data is None:
+        # Mirroring is lost then, of which there is next to none.
+        return _TURNED.get(-frame.rotation % 360, Orientation())
+    matrix = side_data.get("DISPLAYMATRIX")
     if matrix is None:
         return Orientation()
     a, b, _, c, d = (int(value) for value in np.frombuffer(bytes(matrix), np.int32)[:5])
