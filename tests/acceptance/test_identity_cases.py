@@ -22,9 +22,10 @@ from app.media.limits import MediaLimits
 from app.media.probe import probe
 from app.media.sniff import MediaKind
 from app.media.still import read_still
+from app.pipeline.plan import open_plan
 from app.pipeline.progress import RenderResult
 from app.pipeline.spec import OutputChoices, RenderSpec, Step
-from app.pipeline.tools import Tools, open_plan
+from app.pipeline.tools import Tools
 from app.processors.base import ProcessorOptions, ProcessorSpec
 from app.runtime.executor import LocalExecutor
 from tests.acceptance.conftest import Case

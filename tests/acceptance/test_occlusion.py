@@ -19,8 +19,9 @@ from app.faces.masks import ColorMasker
 from app.media.decode import VideoReader
 from app.media.limits import MediaLimits
 from app.media.still import read_still
-from app.pipeline.plan import Tools, source_identity
+from app.pipeline.source import source_identity
 from app.pipeline.stages import into_windows
+from app.pipeline.tools import Tools
 from app.processors.face_swapper import PROCESSOR
 from tests.acceptance.conftest import SHARED
 
