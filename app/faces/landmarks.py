@@ -192,6 +192,12 @@ def face_size_px(landmarks: FloatArray) -> float:
     return float(np.sqrt(max((x1 - x0) * (y1 - y0), 1.0)))
 
 
+def share_inside(landmarks: FloatArray, size_wh: tuple[int, int]) -> float:
+    """How much of a measured face lies inside a picture, 0 to 1."""
+    points = landmarks[:MESH_POINTS, :2]
+    return float(((points >= 0) & (points < size_wh)).all(1).mean())
+
+
 def yaw_deg(landmarks: FloatArray) -> float:
     """How far a face is turned to a side, degrees, 0 to 90; from the depth of the cheeks."""
     across = landmarks[_RIGHT_CHEEK] - landmarks[_LEFT_CHEEK]

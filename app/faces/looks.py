@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.core.geometry import FloatArray
-from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture
 from app.core.types import Face, TrackId
-from app.faces.landmarks import face_size_px, yaw_deg
+from app.faces.landmarks import face_size_px, share_inside, yaw_deg
 from app.faces.recognizer import FaceRecognizer, normed
 
 _MAX_VIEWS = 4
@@ -32,8 +31,7 @@ class Glance:
         """0 to 1: whole, frontal, large and surely detected faces tell most."""
         landmarks = self.face.landmarks
         assert landmarks is not None
-        points = landmarks[:MESH_POINTS, :2]
-        whole = float(((points >= 0) & (points < self.picture.size_wh)).all(1).mean())
+        whole = share_inside(landmarks, self.picture.size_wh)
         frontal = float(np.cos(np.deg2rad(yaw_deg(landmarks))))
         size = min(1.0, face_size_px(landmarks) / 112)
         return self.face.det_score * whole**2 * frontal**2 * size

@@ -14,7 +14,7 @@ from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import Face, Frame, Identity, IdentityId, Notice, SourceView
 from app.faces.detector import FaceDetector
-from app.faces.landmarks import FaceLandmarker, face_size_px, yaw_deg
+from app.faces.landmarks import FaceLandmarker, face_size_px, share_inside, yaw_deg
 from app.faces.recognizer import SAME_PERSON_COSINE, FaceRecognizer, normed
 from app.faces.tracker import FaceTracker
 
@@ -198,8 +198,7 @@ def _identity(photos: Sequence[_Photo], shares: FloatArray, label: str) -> Ident
 def usefulness(picture: Picture, face: Face) -> float:
     """How much a photo tells of a measured face: whole, frontal, large and sharp ones most; 0 to 1."""
     landmarks = _landmarks(face)
-    points = landmarks[:MESH_POINTS, :2]
-    whole = float(((points >= 0) & (points < picture.size_wh)).all(1).mean())
+    whole = share_inside(landmarks, picture.size_wh)
     frontal = float(np.cos(np.deg2rad(yaw_deg(landmarks))))
     size = min(1.0, face_size_px(landmarks) / 256)
     return whole**2 * frontal**2 * size * (0.5 + 0.5 * _sharpness(picture, face))

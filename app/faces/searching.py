@@ -99,10 +99,18 @@ class Searcher:
             return []
         self._wide_s = frame.time_s
         (found,) = self._detector.detect([frame.picture], sides_px=(_WIDE_PX,))
-        known = len(usual)
         more = [face for face in found if face.det_score >= _MIN_WIDE_SCORE]
-        self._wide_helps = len(surest([*usual, *more])) > known
+        self._wide_helps = _is_gain(usual, surest([*usual, *more]))
         return more if self._wide_helps else []
+
+
+def _is_gain(before: Sequence[Face], after: Sequence[Face]) -> bool:
+    """True when there is one face more, or one clear that was doubtful."""
+
+    def clear(faces: Sequence[Face]) -> int:
+        return sum(face.det_score >= _CLEAR_SCORE for face in faces)
+
+    return len(after) > len(before) or clear(after) > clear(before)
 
 
 def _quarter_deg(roll_rad: float) -> int:

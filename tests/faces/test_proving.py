@@ -65,3 +65,13 @@ def test_without_a_recognizer_the_mesh_decides(make_landmarks: MakeLandmarks) ->
     world = World(landmarks, moves_px=0.1, strength=0.0)
     find = Candidate(face_from_landmarks(landmarks, 0.8), landmarks, 1.0)
     assert FaceProver(world).proven([(PICTURE, find)]) == [True]  # type: ignore[arg-type]
+
+
+def test_of_a_face_that_the_border_cuts_the_mesh_alone_decides(
+    make_landmarks: MakeLandmarks,
+) -> None:
+    landmarks = make_landmarks(size=80)
+    landmarks = landmarks - np.array([landmarks[:, 0].mean(), 0, 0], np.float32)
+    world = World(landmarks, moves_px=0.2, strength=7.0)
+    find = Candidate(face_from_landmarks(landmarks, 0.8), landmarks, 1.0)
+    assert FaceProver(world, world).proven([(PICTURE, find)]) == [True]  # type: ignore[arg-type]

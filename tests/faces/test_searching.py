@@ -99,3 +99,18 @@ def test_a_sparse_look_finds_small_and_turned_faces(
     (faces,) = detect_sparsely(FaceDetector(zoo))([Picture.from_rgb(ground)])
     assert len(faces) == 1
     assert faces[0].det_score > 0.8
+
+
+def test_a_wide_look_that_makes_a_doubtful_face_clear_is_a_gain(
+    make_frame: MakeFrame, make_face: MakeFace
+) -> None:
+    class Sharper(Counting):
+        def detect(
+            self, pictures: Sequence[Picture], *, sides_px: Sequence[int] | None = None
+        ) -> list[tuple[Face, ...]]:
+            super().detect(pictures, sides_px=sides_px)
+            score = 0.95 if sides_px == (1280,) else 0.78
+            return [(replace(make_face(), det_score=score),) for _ in pictures]
+
+    (found,) = Searcher(Sharper()).detect(frames(make_frame, 1, (1280, 720))[:1], [])  # type: ignore[arg-type]
+    assert [face.det_score for face in found] == [0.95]
