@@ -51,6 +51,10 @@ class InputPort:
         return random.integers(0, 2, shape).astype(self.dtype)
 
 
+_USUAL_ROW_BYTES = 6_000_000
+"""Larger pictures are looked at now and then only; the runtime would keep the memory that they took for good."""
+
+
 class OrtSession:
     """One network on one device; several threads may call `run` at once."""
 
@@ -109,7 +113,8 @@ class OrtSession:
     def _run(self, feeds: Feeds) -> list[NDArray[np.generic]]:
         if self._bound is not None:
             return self._bound.run(feeds)
-        return list(self._session.run(None, dict(feeds)))
+        is_rare = self.device == "cpu" and _row_bytes(feeds) > _USUAL_ROW_BYTES
+        return list(self._session.run(None, dict(feeds), _shrinking() if is_rare else None))
 
     def run(self, feeds: Feeds) -> Outputs:
         """Run one batch.
@@ -130,6 +135,17 @@ class OrtSession:
         except ORT_ERRORS as error:
             raise _translate(error, self._name, self.device) from error
         return dict(zip(self._outputs, results, strict=True))
+
+
+def _row_bytes(feeds: Feeds) -> int:
+    return sum(array.nbytes // max(1, len(array)) for array in feeds.values())
+
+
+def _shrinking() -> ort.RunOptions:
+    """Give the memory of a run back after it."""
+    options = ort.RunOptions()
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    return options
 
 
 def _bound(session: ort.InferenceSession, provider: Provider) -> BoundRunner | None:
