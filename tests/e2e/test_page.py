@@ -273,14 +273,7 @@ def test_a_phone_shows_one_column_with_start_in_reach(
 
 
 def test_everything_to_be_used_has_a_name_and_is_reached_by_tab(visit: Visit) -> None:
-    nameless = visit.page.evaluate(
-        """() => [...document.querySelectorAll("button, input, a[href], fieldset, video")]
-            .filter((element) => element.offsetParent && !element.closest("[hidden]"))
-            .filter((element) => !(element.getAttribute("aria-label") || element.title
-                || element.labels?.[0]?.textContent.trim() || element.textContent.trim()))
-            .map((element) => element.outerHTML)"""
-    )
-    assert nameless == []
+    assert visit.nameless() == []
     visit.page.locator("body").focus()
     reached = set()
     for _ in range(40):

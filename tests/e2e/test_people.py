@@ -388,14 +388,7 @@ def test_all_of_it_has_names_and_is_reached_by_tab(
     visit.page.set_input_files("fd-faces input", face)
     expect(visit.page.locator(".fd-chooser")).to_be_visible()
     expect(visit.page.locator(".fd-person")).to_have_count(2)
-    nameless = visit.page.evaluate(
-        """() => [...document.querySelectorAll("button, input, select, summary, a[href], fieldset, video")]
-            .filter((element) => element.offsetParent && !element.closest("[hidden]"))
-            .filter((element) => !(element.getAttribute("aria-label") || element.title
-                || element.labels?.[0]?.textContent.trim() || element.textContent.trim()))
-            .map((element) => element.outerHTML)"""
-    )
-    assert nameless == []
+    assert visit.nameless() == []
     visit.page.locator("body").focus()
     reached = set()
     for _ in range(120):

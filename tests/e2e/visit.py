@@ -39,6 +39,17 @@ class Visit:
         if not url.startswith((self.url, "data:", "blob:")):
             self.outside.append(url)
 
+    def nameless(self) -> list[str]:
+        """What can be used and is seen, but has no name that a screen reader could say."""
+        found: list[str] = self.page.evaluate(
+            """() => [...document.querySelectorAll("button, input, select, summary, a[href], fieldset, video")]
+                .filter((element) => element.offsetParent && !element.closest("[hidden]"))
+                .filter((element) => !(element.getAttribute("aria-label") || element.title
+                    || element.labels?.[0]?.textContent.trim() || element.textContent.trim()))
+                .map((element) => element.outerHTML)"""
+        )
+        return found
+
     def choose_target(self, file: Path) -> None:
         self.page.set_input_files("fd-target input", file)
 

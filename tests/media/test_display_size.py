@@ -7,14 +7,14 @@ import av
 import pytest
 
 from app.core.errors import OutputError
-from app.media.decode import VideoReader
 from app.media.display_size import write_display_size
 from app.media.ebml import has_foreign_bytes
-from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encode import VideoEncoding
 from app.media.encoders import Container, VideoCodec
 from app.media.probe import probe
 from tests.media.clips import Sound
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 
 @pytest.mark.parametrize("aspect", [Fraction(4, 3), Fraction(8, 9), Fraction(1, 2), Fraction(1)])
@@ -43,14 +43,7 @@ def test_the_shape_of_pixels_is_kept(
     )
     path = tmp_path / "out"
     encoding = VideoEncoding(container=container, codec=codec, preset="ultrafast")
-    with (
-        VideoReader(source) as reader,
-        VideoWriter(
-            path, source=source, info=reader.info, encoding=encoding, metadata={}
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
+    copy_video(source, path, encoding)
     after = probe(path)
     assert (after.pixel_aspect, after.size_wh, after.frames) == (aspect, (72, 54), 5)
     assert not has_foreign_bytes(path)

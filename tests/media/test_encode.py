@@ -24,6 +24,7 @@ from app.media.encode import VideoEncoding, VideoWriter
 from app.media.probe import probe
 from tests.media.clips import Sound, stored_frames, stored_packets
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 FAST = VideoEncoding(preset="ultrafast")
 LOSSLESS = VideoEncoding(container="matroska", codec="ffv1")
@@ -34,15 +35,8 @@ def copy(
     source: Path, target: Path, encoding: VideoEncoding = FAST, **metadata: str
 ) -> tuple[Notice, ...]:
     """Read and write without touching a frame; what both had to say."""
-    with (
-        VideoReader(source) as reader,
-        VideoWriter(
-            target, source=source, info=reader.info, encoding=encoding, metadata=metadata
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
-    return reader.notices + writer.notices
+    copied = copy_video(source, target, encoding, metadata=metadata)
+    return copied.read + copied.written
 
 
 def write_pictures(

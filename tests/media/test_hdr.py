@@ -10,7 +10,7 @@ from app.core.color import ColorTags
 from app.core.tone import PQ
 from app.media.choices import CodecChoice
 from app.media.decode import VideoReader
-from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encode import VideoEncoding
 from app.media.encoder_choice import chosen_codec
 from app.media.encoders import Container, VideoCodec
 from app.media.frames import DecodedPicture
@@ -21,6 +21,7 @@ from app.media.sniff import MediaKind
 from app.media.tonemap import info_in_sdr
 from tests.media.clips import noise_frame
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 FACTS = HdrMetadata(
     primaries_xy=(
@@ -53,15 +54,7 @@ def hdr10(make_clip: MakeClip) -> Path:
 
 def copied(source: Path, path: Path, encoding: VideoEncoding) -> list[str]:
     """Copy a video; codes of what was said."""
-    with (
-        VideoReader(source) as reader,
-        VideoWriter(
-            path, source=source, info=reader.info, encoding=encoding, metadata={}
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
-    return [notice.code for notice in writer.notices]
+    return copy_video(source, path, encoding).written_codes
 
 
 def copy(source: Path, path: Path, encoding: VideoEncoding) -> MediaInfo:

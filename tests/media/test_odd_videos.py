@@ -20,6 +20,7 @@ from app.media.probe import probe
 from app.media.sound_part import SoundPart
 from app.media.span import TimeSpan
 from tests.media.clips import Clip, Sound, noise_frame, stored_packets, tone, write_clip
+from tests.media.copying import copy_video
 
 FAST = {"preset": "ultrafast", "crf": "18"}
 QUIET = {"preset": "ultrafast", "x265-params": "log-level=none"}
@@ -27,15 +28,7 @@ QUIET = {"preset": "ultrafast", "x265-params": "log-level=none"}
 
 def copied(source: Path, path: Path, container: Container = "mp4") -> list[str]:
     encoding = VideoEncoding(container=container, preset="ultrafast")
-    with (
-        VideoReader(source) as reader,
-        VideoWriter(
-            path, source=source, info=reader.info, encoding=encoding, metadata={}
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
-    return [notice.code for notice in (*reader.notices, *writer.notices)]
+    return copy_video(source, path, encoding).codes
 
 
 def times(path: Path) -> list[Fraction]:

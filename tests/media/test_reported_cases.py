@@ -21,6 +21,7 @@ from app.media.probe import probe
 from app.media.span import TimeSpan
 from tests.media.clips import Sound
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 LOSSLESS = {"codec": "ffv1", "options": {}}
 
@@ -100,16 +101,7 @@ REPORTED = {
 def copy(source: Path, path: Path, container: Container) -> tuple[list[str], list[Frame]]:
     encoding = VideoEncoding(container=container, preset="ultrafast")
     frames = []
-    with (
-        VideoReader(source) as reader,
-        VideoWriter(
-            path, source=source, info=reader.info, encoding=encoding, metadata={}
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            frames.append(frame)
-            writer.write(frame)
-    return [notice.code for notice in (*reader.notices, *writer.notices)], frames
+    return copy_video(source, path, encoding, on_frame=frames.append).codes, frames
 
 
 def heard_s(info: MediaInfo, path: Path) -> list[tuple[str | None, int | None, float]]:

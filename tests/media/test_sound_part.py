@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from av import AudioFrame
 
-from app.media.decode import VideoReader
-from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encode import VideoEncoding
 from app.media.encoders import Container
 from app.media.sound_part import SoundPart, encoder_for_cut, within
 from app.media.span import TimeSpan
 from tests.media.clips import Sound
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 BEEP_S = 1.0
 START, END = Fraction("0.52"), Fraction("1.32")
@@ -54,15 +54,7 @@ WAYS = [
 
 def cut(source: Path, path: Path, part: TimeSpan, container: Container) -> list[str]:
     encoding = VideoEncoding(container=container, preset="ultrafast")
-    with (
-        VideoReader(source, span=part) as reader,
-        VideoWriter(
-            path, source=source, info=reader.info, encoding=encoding, metadata={}
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
-    return [notice.code for notice in writer.notices]
+    return copy_video(source, path, encoding, span=part).written_codes
 
 
 def heard(path: Path) -> tuple[float, np.ndarray]:

@@ -8,11 +8,12 @@ import pytest
 
 from app.core.errors import UsageError
 from app.media.decode import VideoReader
-from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encode import VideoEncoding
 from app.media.encoders import Container
 from app.media.span import TimeSpan
 from tests.media.clips import Sound, stored_packets
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 
 def span(start: str, end: str | None = None) -> TimeSpan:
@@ -20,18 +21,7 @@ def span(start: str, end: str | None = None) -> TimeSpan:
 
 
 def cut(source: Path, path: Path, part: TimeSpan, container: Container = "mp4") -> None:
-    with (
-        VideoReader(source, span=part) as reader,
-        VideoWriter(
-            path,
-            source=source,
-            info=reader.info,
-            encoding=VideoEncoding(container=container, preset="ultrafast"),
-            metadata={},
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
+    copy_video(source, path, VideoEncoding(container=container, preset="ultrafast"), span=part)
 
 
 @pytest.mark.parametrize(

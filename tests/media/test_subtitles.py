@@ -6,11 +6,11 @@ from pathlib import Path
 import av
 import pytest
 
-from app.media.decode import VideoReader
-from app.media.encode import VideoEncoding, VideoWriter
+from app.media.encode import VideoEncoding
 from app.media.encoders import Container
 from app.media.subtitle_carrier import subtitle_text
 from tests.media.conftest import MakeClip
+from tests.media.copying import copy_video
 
 LINES = ((40, 200, "Grüße"), (400, 300, "two\nlines"))
 
@@ -49,19 +49,9 @@ def with_subtitles(source: Path, target: Path) -> None:
 
 
 def copy(source: Path, path: Path, container: Container) -> list[str]:
-    with (
-        VideoReader(source) as reader,
-        VideoWriter(
-            path,
-            source=source,
-            info=reader.info,
-            encoding=VideoEncoding(container=container, preset="ultrafast"),
-            metadata={},
-        ) as writer,
-    ):
-        for frame in reader.frames():
-            writer.write(frame)
-    return [notice.code for notice in writer.notices]
+    return copy_video(
+        source, path, VideoEncoding(container=container, preset="ultrafast")
+    ).written_codes
 
 
 def lines_of(path: Path) -> list[tuple[int, int, str]]:
