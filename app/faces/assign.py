@@ -9,7 +9,7 @@ import numpy as np
 from app.core.geometry import FloatArray, bbox_iou
 from app.core.types import Face, Frame, Identity, TrackId, Window
 from app.faces.matching import best_pairs, likest_pairs
-from app.faces.person import Person, Place
+from app.faces.person import Place
 from app.faces.recognizer import normed
 
 _MARGIN = 0.1
@@ -63,23 +63,6 @@ class Role:
 def likeness(normed_embeddings: FloatArray, embedding: FloatArray) -> float:
     """How much a face is like a person known by several views: the cosine of the view that is likest, -1 to 1."""
     return float((normed_embeddings @ embedding).max())
-
-
-def who_matches(
-    people: Sequence[Person], embedding: FloatArray, threshold: float
-) -> tuple[int, ...]:
-    """The numbers of the people who are at least so much like a face, the likest first.
-
-    Args:
-        people: As `find_people` found them.
-        embedding: `(128,)` float32 of unit length, for instance a reference photo's.
-        threshold: As in a face map.
-    """
-    by_likeness = sorted(
-        ((likeness(person.normed_embeddings, embedding), person.number) for person in people),
-        key=lambda pair: (-pair[0], pair[1]),
-    )
-    return tuple(number for value, number in by_likeness if value >= threshold)
 
 
 @dataclass(slots=True, eq=False)

@@ -46,11 +46,6 @@ class Measure:
         return self.presence >= PRESENT
 
     @property
-    def clarity(self) -> float:
-        """How well the face is seen: the detector's score, and a little more where it really looked."""
-        return self.slot.det_score + (0.01 if self.slot.place == "seen" else 0.0)
-
-    @property
     def surprise(self) -> float:
         """How far the face lies from where its track expected it (unit of `region_cost`)."""
         return region_cost(self.slot.region, region_from_landmarks(self.landmarks))

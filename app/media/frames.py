@@ -134,7 +134,8 @@ def picture_of(frame: VideoFrame) -> Picture:
     for plane in planes:
         plane.flags.writeable = False
     # Dynamic HDR, or what we cannot see, would reach the output with the unchanged frames alone.
-    is_plain = side_data_of(frame) is not None and not dynamic_hdr(frame)
+    side_data = side_data_of(frame)
+    is_plain = side_data is not None and not dynamic_hdr(side_data)
     if frame.format.name == pixel_format.name and is_plain:
         return DecodedPicture(planes, pixel_format, tags, frame=frame)
     return Picture(planes, pixel_format, tags)

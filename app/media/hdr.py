@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from av import VideoFrame
+from av.sidedata.sidedata import SideData
 
 from app.core.tone import HLG, PQ
 from app.media.side_data import side_data_of
@@ -79,8 +80,9 @@ class HdrMetadata:
 
 def hdr_metadata(frame: VideoFrame) -> HdrMetadata | None:
     """What a decoded frame says; `None` when it says nothing."""
-    display = _side_data(frame, "MASTERING_DISPLAY_METADATA", _DISPLAY_STRUCT)
-    light = _side_data(frame, "CONTENT_LIGHT_LEVEL", _LIGHT_STRUCT)
+    known = side_data_of(frame) or {}
+    display = _unpacked(known.get("MASTERING_DISPLAY_METADATA"), _DISPLAY_STRUCT)
+    light = _unpacked(known.get("CONTENT_LIGHT_LEVEL"), _LIGHT_STRUCT)
     if display is None and light is None:
         return None
     primaries, luminance = _display_facts(display) if display else (None, None)
@@ -91,9 +93,9 @@ def hdr_metadata(frame: VideoFrame) -> HdrMetadata | None:
     )
 
 
-def dynamic_hdr(frame: VideoFrame) -> tuple[str, ...]:
+def dynamic_hdr(side_data: Mapping[str, SideData] | None) -> tuple[str, ...]:
     """Names of what a decoded frame brings along that changes from scene to scene, and that no encoder here writes."""
-    kinds = (side_data_of(frame) or {}).keys()
+    kinds = (side_data or {}).keys()
     return tuple(name for name, wanted in _DYNAMIC.items() if kinds & wanted)
 
 
@@ -102,14 +104,9 @@ def is_hdr(transfer: int) -> bool:
     return transfer in (PQ, HLG)
 
 
-def _side_data(
-    frame: VideoFrame,
-    name: Literal["MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL"],
-    layout: struct.Struct,
-) -> tuple[int, ...] | None:
-    found = (side_data_of(frame) or {}).get(name)
-    data = b"" if found is None else bytes(found)
-    return layout.unpack(data[: layout.size]) if len(data) >= layout.size else None
+def _unpacked(data: SideData | None, layout: struct.Struct) -> tuple[int, ...] | None:
+    raw = b"" if data is None else bytes(data)
+    return layout.unpack(raw[: layout.size]) if len(raw) >= layout.size else None
 
 
 def _display_facts(

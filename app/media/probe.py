@@ -34,6 +34,7 @@ from app.media.hdr import dynamic_hdr, hdr_metadata
 from app.media.info import MediaInfo, StreamInfo, StreamType
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import Orientation, orientation_of
+from app.media.side_data import side_data_of
 from app.media.sniff import MediaKind, sniff
 from app.media.still import still_info
 from app.media.webp_frames import animated_webp_info
@@ -161,7 +162,7 @@ def _video_info(
         video_index=stream.index,
         clock_offset_s=_clock_offset_s(kind, container),
         hdr=hdr_metadata(frame),
-        dynamic_hdr=dynamic_hdr(frame),
+        dynamic_hdr=dynamic_hdr(side_data_of(frame)),
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from app.core.geometry import FloatArray
 from app.core.types import Face, Frame, TrackId
-from app.faces.assign import Assigner, Role, Treatment, who_matches
-from app.faces.person import Person, Place
+from app.faces.assign import Assigner, Role, Treatment
+from app.faces.person import Place
 from tests.conftest import MakeFace, MakeFrame
 from tests.faces.conftest import MakeIdentity
 
@@ -264,27 +264,3 @@ def test_what_is_remembered_does_not_grow_with_the_video(make_window: MakeWindow
     for index in range(200):
         ada.assign(make_window([[(index, ADA)]], first=index))
     assert ada.remembered_tracks < 20
-
-
-@pytest.mark.parametrize(
-    ("threshold", "expected"),
-    [(0.2, (2, 1, 3)), (0.5, (2, 1)), (0.75, (2,)), (0.95, ())],
-)
-def test_a_threshold_says_who_matches_likest_first(
-    threshold: float, expected: tuple[int, ...]
-) -> None:
-    people = [person(1, 0.7), person(2, 0.9), person(3, 0.3)]
-    assert who_matches(people, ADA, threshold) == expected
-
-
-def person(number: int, cosine: float) -> Person:
-    return Person(
-        number=number,
-        thumbnail=np.zeros((8, 8, 3), np.uint8),
-        normed_embeddings=np.stack([like(cosine), AXES[60]]),
-        first_s=0,
-        last_s=0,
-        share=1,
-        size_range_px=(40, 40),
-        places=(place(0, 0),),
-    )
