@@ -3,7 +3,9 @@ import re
 
 import pytest
 
+from app.catalog import ProcessorInfo
 from app.core.error_table import ERROR_TABLE
+from app.processors import discover
 from app.ui.page import ASSETS, page_texts
 from app.ui.texts import FOLDER, Texts
 from tests.ui.conftest import FakeStudio
@@ -59,3 +61,17 @@ def test_gradio_finds_chinese_under_the_names_browsers_use() -> None:
     translations = Texts.load().for_gradio().translations_dict
     assert translations["zh-CN"]["start.button"] == "开始"
     assert translations["zh-TW"]["start.button"] == "开始"
+
+
+def test_chinese_says_everything_that_the_shipped_options_say() -> None:
+    shipped = [
+        ProcessorInfo(
+            id=each.id,
+            title=each.title,
+            order=each.order,
+            options_schema=each.options.model_json_schema(),
+        )
+        for each in discover().values()
+    ]
+    tables = page_texts(shipped).tables
+    assert sorted(set(tables["en"]) - set(tables["zh"])) == []
