@@ -201,7 +201,14 @@ def measure(
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had."""
+    """The most memory that this process has had.
+
+    On Linux from /proc: there ``getrusage`` begins with the peak of the process that started this one.
+    """
+    told = Path("/proc/self/status")
+    if told.exists():
+        line = next(each for each in told.read_text().splitlines() if each.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -1,13 +1,13 @@
 """Renders one clip with the whole program and tells its peak memory: `FACE CLIP OUTPUT MODELS`."""
 
 import json
-import resource
 import sys
 from pathlib import Path
 
 from app import bootstrap
 from app.config import Settings
 from app.pipeline.spec import RenderSpec
+from app.runtime.benchmark import peak_bytes
 
 
 def main() -> None:
@@ -15,8 +15,7 @@ def main() -> None:
     workbench = bootstrap.workbench(Settings(models_dir=models))
     spec = RenderSpec(sources=(face,), target=clip, output=output, consent="public-domain")
     result = workbench.render(spec)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    told = {"frames": result.frames, "swapped": result.frames_swapped, "peak_bytes": peak}
+    told = {"frames": result.frames, "swapped": result.frames_swapped, "peak_bytes": peak_bytes()}
     sys.stdout.write(json.dumps(told))
 
 

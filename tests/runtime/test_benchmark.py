@@ -1,6 +1,8 @@
 """The benchmark measures real work, and says on what."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,7 @@ from app.runtime.benchmark import (
     centers,
     frame_of,
     measure,
+    peak_bytes,
 )
 from tests.inference.faulty import FaultySession
 
@@ -125,3 +128,10 @@ def test_a_slow_network_is_not_measured_in_large_batches() -> None:
     tools = tools_over(Slow())  # type: ignore[arg-type]
     done = measure(lambda _: tools, [ModelId("sface")], plan, machine="", models="")
     assert [time.batch for time in done.networks] == [1]
+
+
+def test_peak_memory_is_the_process_s_own_not_that_of_the_one_that_started_it() -> None:
+    ballast = np.ones(400_000_000, np.uint8)
+    code = "from app.runtime.benchmark import peak_bytes; print(peak_bytes())"
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+    assert int(told.stdout) < ballast.nbytes < peak_bytes()
