@@ -1,6 +1,7 @@
-"""Which detection is which track: by place where that is clear, by looks where places compete."""
+"""Which detection is which track: by place where that is clear, by looks where places compete or pixels differ."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from app.core.geometry import FloatArray
 from app.faces.landmarks import CropRegion, Located, region_from_landmarks
 from app.faces.matching import best_pairs
+from app.faces.resemblance import look_alike
 from app.faces.tracks import Candidate, Track, region_cost
 
 # Limits in the unit of `region_cost`: sides of the crop, 1.5 times a face.
@@ -22,6 +24,8 @@ _MAX_FAR_COST = 2.5
 _UNKNOWN = 0.5
 """What unlikeness costs where looks are not known."""
 _SURELY_ANOTHER = 0.15
+_PROBABLY_ANOTHER = 0.2
+"""The same where the pixels have changed too."""
 _SURELY_SAME = 0.5
 
 
@@ -40,9 +44,26 @@ class Clues(Protocol):
         """Which detections are faces, for those that would begin a track."""
         ...
 
+    def looks_of(self, candidates: Sequence[Candidate]) -> Sequence[FloatArray | None]:
+        """What whole faces look like, see `face_gray`; `None` for those that the border cuts."""
+        ...
+
     def likeness(self, tracks: Sequence[Track], candidates: Sequence[Candidate]) -> FloatArray:
         """Cosines `(tracks, candidates)` of looks; NaN where a track's looks are not known."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Who is who in one key frame.
+
+    Attributes:
+        pairs: Indices of a track and of the candidate that it is.
+        strangers: The same of those who lie where the track should be and are somebody else.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    strangers: frozenset[tuple[int, int]]
 
 
 def associated(
@@ -50,11 +71,13 @@ def associated(
     expected: Sequence[Sequence[CropRegion]],
     candidates: Sequence[Candidate],
     clues: Clues,
-) -> list[tuple[int, int]]:
+) -> Links:
     """Give detections to tracks, one to one.
 
     Place decides where it is clear. Where two tracks or two detections compete for one place their looks count too,
-    and what is left over on both sides is paired by looks alone, in a wider neighborhood.
+    and what is left over on both sides is paired by looks alone, in a wider neighborhood. A face whose pixels have
+    changed since the last look may be another one in the same place, after a cut that nothing else shows: then looks
+    can refuse it.
 
     Args:
         tracks: Whom to look for.
@@ -62,15 +85,18 @@ def associated(
         candidates: What was detected.
         clues: Compares looks, where places do not tell.
 
-    Returns:
-        Pairs of a track's and a candidate's index.
     """
     columns = [index for index, each in enumerate(candidates) if each.may_continue_track]
     seen = [candidates[index] for index in columns]
     table = _costs(expected, [region_from_landmarks(each.landmarks) for each in seen])
-    pairs = best_pairs(_settled(table, tracks, seen, clues), _MAX_COST + 1)
+    cost = _settled(table, tracks, seen, clues)
+    refused = np.argwhere((table <= _MAX_COST) & np.isinf(cost)).tolist()
+    pairs = best_pairs(cost, _MAX_COST + 1)
     pairs += _far_pairs(table, pairs, (tracks, seen), clues)
-    return [(row, columns[column]) for row, column in pairs]
+    return Links(
+        tuple((row, columns[column]) for row, column in pairs),
+        frozenset((row, columns[column]) for row, column in refused),
+    )
 
 
 def _costs(expected: Sequence[Sequence[CropRegion]], found: Sequence[CropRegion]) -> FloatArray:
@@ -89,11 +115,30 @@ def _settled(
     """Costs of place, and of looks where places compete; infinite where nothing may be paired."""
     cost = np.where(table <= _MAX_COST, table, np.inf).astype(np.float32)
     disputed = np.isfinite(cost) & (_rivals(cost)[:, None] | _rivals(cost.T)[None, :])
-    if disputed.any():
-        unlike = 1 - _likeness(disputed, tracks, seen, clues)
-        unlike[unlike > 1 - _SURELY_ANOTHER] = np.inf
-        cost[disputed] += np.where(np.isnan(unlike), _UNKNOWN, unlike)[disputed]
+    changed = np.isfinite(cost) & _changed(tracks, seen)
+    asked = disputed | changed
+    if asked.any():
+        alike = _likeness(asked, tracks, seen, clues)
+        with np.errstate(invalid="ignore"):
+            is_other = alike < np.where(changed, _PROBABLY_ANOTHER, _SURELY_ANOTHER)
+        unlike = np.where(np.isnan(alike), _UNKNOWN, 1 - alike)
+        cost[disputed] += unlike[disputed]
+        cost[asked & is_other] = np.inf
     return cost
+
+
+def _changed(tracks: Sequence[Track], seen: Sequence[Candidate]) -> NDArray[np.bool_]:
+    """Where a candidate does not look like its track did, as far as pixels tell; `(tracks, candidates)`."""
+    return np.array(
+        [
+            [
+                old is not None and new.look is not None and not look_alike(old, new.look)
+                for new in seen
+            ]
+            for old in (track.last.look for track in tracks)
+        ],
+        bool,
+    ).reshape(len(tracks), len(seen))
 
 
 def _rivals(cost: FloatArray) -> NDArray[np.bool_]:

@@ -1,19 +1,19 @@
 """Short holes in a track are filled where the pixels still show the same face: a swap must not flicker.
 
 The mesh loses a blurred or shaded face for a frame or two and finds it again. In between the landmarks are those of
-both sides, blended, if the crop there still looks like the crop before or after. Where no other side is known yet, at
-the end of a window, the face is looked for near its last place by its pixels alone. Behind a bar, behind somebody else,
-or in the white of a flash neither succeeds, and the hole stays.
+both sides, blended, if the crop there still looks like the crop before or after. Where it does not, because the camera
+shook, and where no other side is known yet, at the end of a window, the face is looked for near its place by its
+pixels. Somebody who has just come in is looked for backward in the same way, up to the border. Behind a bar, behind
+somebody else, or in the white of a flash neither succeeds, and the hole stays.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from app.core.geometry import FloatArray, bbox_iou, invert_affine
 from app.core.types import Frame, RgbImage, TrackId
@@ -25,17 +25,18 @@ from app.faces.landmarks import (
     region_from_landmarks,
 )
 from app.faces.measuring import Measure
+from app.faces.resemblance import BLANK_STD, SAME_LOOK, face_gray, small_gray
 from app.faces.shots import correlation
-from app.faces.tracks import PRESENT, Slot, Track
+from app.faces.tracks import PRESENT, Slot, Track, region_cost
 
-_SAME_LOOK = 0.7
 _SURELY_SAME_LOOK = 0.85
+_SEARCH = 2.0
+"""How much wider than a crop the square is in which a face is looked for by its pixels: 0.75 faces to each side."""
+_MAX_MISFIT = 0.25
+"""How far the mesh may see a face from where its pixels were found (unit of `region_cost`)."""
 _TOUCHING_IOU = 0.1
-_EDGE_PX = CROP_PX // 6
-"""What is left of a crop without its edges is mostly face."""
-_SIDE_PX = 48
-_BLANK_STD = 4.0
-"""Crops that vary less, in 8-bit levels, show nothing, and nothing looks like everything."""
+_MAX_STEP = 4
+"""Frames over which a speed is measured."""
 
 _Others = Mapping[int, Sequence[tuple[TrackId, FloatArray]]]
 
@@ -90,6 +91,8 @@ class Bridge:
         for track_id in sorted({*rows, *live}):
             known = [self._last[track_id]] if track_id in self._last else []
             seen = [*known, *rows[track_id]]
+            if seen and not known:
+                fillers += self._ahead(frames, seen, others, max_gap)
             for before, after in pairwise(seen):
                 if after.slot.number - before.slot.number <= max_gap:
                     fillers += self._between(frames, before, after, others)
@@ -107,32 +110,88 @@ class Bridge:
         """What lies between two sides of a hole, where the picture looks like one of them."""
         hole = range(before.slot.number + 1, after.slot.number)
         guesses = [_blend(number, before, after) for number in hole if number in frames]
-        known = [_face_gray(end.crop) for end in (before, after)]
-        return [
-            measure
-            for measure in self._cut(frames, guesses)
-            if not _is_hidden(measure, others)
-            and max(correlation(_face_gray(measure.crop), each) for each in known) >= _SAME_LOOK
-        ]
+        known = [face_gray(end.crop) for end in (before, after)]
+        held: list[Measure] = []
+        for guess, measure in zip(guesses, self._cut(frames, guesses), strict=True):
+            found = self._searched(frames, guess, held[-1] if held else before)
+            likeness = max(correlation(face_gray(measure.crop), each) for each in known)
+            if found is None and likeness >= SAME_LOOK:
+                found = measure
+            if found is not None and not _is_hidden(found, others):
+                held.append(found)
+        return held
 
     def _behind(
         self, frames: Mapping[int, Frame], last: Measure, others: _Others, max_gap: int
     ) -> list[Measure]:
         """What follows the last measure in the window, as long as the face is surely seen."""
-        held: list[Measure] = []
-        template, landmarks = _face_gray(last.crop, CROP_PX // 3), last.landmarks
-        for number in range(last.slot.number + 1, last.slot.number + max_gap):
+        numbers = range(last.slot.number + 1, last.slot.number + max_gap)
+        return self._followed(frames, [last], numbers, others)
+
+    def _ahead(
+        self,
+        frames: Mapping[int, Frame],
+        rows: Sequence[Measure],
+        others: _Others,
+        max_gap: int,
+    ) -> list[Measure]:
+        """What comes before the first measure of somebody new, back to the border or to the cut."""
+        first = rows[0].slot.number
+        numbers = []
+        for number in range(first - 1, first - max_gap, -1):
+            if frames[number + 1].is_cut if number + 1 in frames else True:
+                break
+            numbers.append(number)
+        return self._followed(frames, rows[1::-1], numbers, others)
+
+    def _followed(
+        self,
+        frames: Mapping[int, Frame],
+        near: Sequence[Measure],
+        numbers: Iterable[int],
+        others: _Others,
+    ) -> list[Measure]:
+        """Frame by frame beyond one or two measures, the nearer last, as long as the face is surely seen."""
+        held = list(near)
+        for number in numbers:
             if number not in frames:
                 continue
-            slot = _slot(number, last, region_from_landmarks(landmarks))
-            (guess,) = self._cut(frames, [_Guess(slot, slot.region, landmarks)])
-            score, shift = _found(guess.crop, template)
-            landmarks = _shifted(landmarks, guess.region, shift)
-            measure = Measure(slot, guess.region, guess.crop, landmarks, PRESENT)
-            if score < _SURELY_SAME_LOOK or _is_hidden(measure, others):
+            last = held[-1]
+            region = _carried_on(held[-2:], number)
+            landmarks = _moved_to(region, last)
+            slot = _slot(number, last, region)
+            found = self._searched(frames, _Guess(slot, region, landmarks), last)
+            if found is None or _is_hidden(found, others):
                 break
-            held.append(measure)
-        return held
+            held.append(found)
+        return held[len(near) :]
+
+    def _searched(
+        self, frames: Mapping[int, Frame], guess: _Guess, near: Measure
+    ) -> Measure | None:
+        """Where the pixels of a measure are found again; measured there, or moved there where the mesh sees nothing."""
+        slot, region = guess.slot, guess.region
+        wide = replace(region, side_px=region.side_px * _SEARCH)
+        (crop,) = self._landmarker.cut([(frames[slot.number].picture, wide)])
+        template = face_gray(near.crop, round(CROP_PX / 3 / _SEARCH))
+        score, shift = _found(crop, template)
+        if score < SAME_LOOK:
+            return None
+        landmarks = _shifted(guess.landmarks, wide, shift)
+        moved = _Guess(slot, region_from_landmarks(landmarks), landmarks)
+        (held,) = self._cut(frames, [moved])
+        likeness = correlation(face_gray(held.crop), face_gray(near.crop))
+        seen = self._measured(held) if likeness >= SAME_LOOK else None
+        if seen is not None:
+            return seen
+        return held if likeness >= _SURELY_SAME_LOOK else None
+
+    def _measured(self, held: Measure) -> Measure | None:
+        """What the mesh sees where the pixels were found; nothing where it sees something else."""
+        (landmarks,), (presence,) = self._landmarker.measure(held.crop[None], [held.region])
+        misfit = region_cost(held.region, region_from_landmarks(landmarks))
+        is_seen = presence >= PRESENT and misfit < _MAX_MISFIT
+        return replace(held, landmarks=landmarks, presence=float(presence)) if is_seen else None
 
     def _cut(self, frames: Mapping[int, Frame], guesses: Sequence[_Guess]) -> list[Measure]:
         items = [(frames[guess.slot.number].picture, guess.region) for guess in guesses]
@@ -154,6 +213,30 @@ def _blend(number: int, before: Measure, after: Measure) -> _Guess:
     return _Guess(_slot(number, before, region), region, landmarks)
 
 
+def _carried_on(near: Sequence[Measure], number: int) -> CropRegion:
+    """Where a face should be, at the speed between two measures, the nearer last."""
+    here = region_from_landmarks(near[-1].landmarks)
+    steps = near[-1].slot.number - near[0].slot.number
+    if steps == 0 or abs(steps) > _MAX_STEP:
+        return here
+    share = (number - near[-1].slot.number) / steps
+    x, y = (
+        a + (a - b) * share
+        for a, b in zip(
+            here.center_xy, region_from_landmarks(near[0].landmarks).center_xy, strict=True
+        )
+    )
+    return replace(here, center_xy=(x, y))
+
+
+def _moved_to(region: CropRegion, measure: Measure) -> FloatArray:
+    """The landmarks of a measure in another place."""
+    here = region_from_landmarks(measure.landmarks)
+    moved = measure.landmarks.copy()
+    moved[:, :2] += np.subtract(region.center_xy, here.center_xy).astype(np.float32)
+    return moved
+
+
 def _is_hidden(measure: Measure, others: _Others) -> bool:
     """True where somebody else's face is in the way."""
     box = bbox_from_landmarks(measure.landmarks)[None]
@@ -164,21 +247,10 @@ def _is_hidden(measure: Measure, others: _Others) -> bool:
     )
 
 
-def _face_gray(crop: RgbImage, side_px: int = _SIDE_PX) -> FloatArray:
-    """The middle of a crop, where the face is, small and gray."""
-    return _small_gray(crop[_EDGE_PX:-_EDGE_PX, _EDGE_PX:-_EDGE_PX], side_px)
-
-
-def _small_gray(crop: NDArray[np.uint8], side_px: int) -> FloatArray:
-    gray = cv2.cvtColor(crop, cv2.COLOR_RGB2GRAY)
-    small = cv2.resize(gray, (side_px, side_px), interpolation=cv2.INTER_AREA)
-    return np.asarray(small, dtype=np.float32)
-
-
 def _found(crop: RgbImage, template: FloatArray) -> tuple[float, tuple[float, float]]:
     """How well a crop shows a face somewhere, and how far off its middle, in crop pixels."""
-    gray = _small_gray(crop, CROP_PX // 2)
-    if min(gray.std(), template.std()) < _BLANK_STD:
+    gray = small_gray(crop, CROP_PX // 2)
+    if min(gray.std(), template.std()) < BLANK_STD:
         return 0.0, (0.0, 0.0)
     scores = cv2.matchTemplate(gray, template, cv2.TM_CCOEFF_NORMED)
     _, best, _, (x, y) = cv2.minMaxLoc(scores)

@@ -10,10 +10,21 @@ from app.core.geometry import FloatArray
 from app.core.picture import Picture
 from app.core.types import Face, Frame
 from app.faces.drift import Motion
-from app.faces.landmarks import CropRegion, FaceLandmarker, Located, kps_from_landmarks
+from app.faces.landmarks import (
+    CropRegion,
+    FaceLandmarker,
+    Located,
+    kps_from_landmarks,
+    region_from_landmarks,
+    share_inside,
+)
 from app.faces.looks import LooksBook
 from app.faces.proving import FaceProver
+from app.faces.resemblance import face_gray
 from app.faces.tracks import Candidate, Track
+
+_WHOLE_SHARE = 0.9
+"""Of a face that the border cuts by more there is too little to compare."""
 
 
 class KeyClues:
@@ -56,6 +67,22 @@ class KeyClues:
     def proven(self, candidates: Sequence[Candidate]) -> list[bool]:
         """Which detections are faces."""
         return self._prover.proven([(self._picture, each) for each in candidates])
+
+    def looks_of(self, candidates: Sequence[Candidate]) -> Sequence[FloatArray | None]:
+        """What whole faces look like, see `face_gray`; `None` for those that the border cuts."""
+        size_wh = self._picture.size_wh
+        whole = [share_inside(each.landmarks, size_wh) >= _WHOLE_SHARE for each in candidates]
+        regions = [region_from_landmarks(each.landmarks) for each in candidates]
+        crops = iter(
+            self._landmarker.cut(
+                [
+                    (self._picture, region)
+                    for region, is_whole in zip(regions, whole, strict=True)
+                    if is_whole
+                ]
+            )
+        )
+        return [face_gray(next(crops)) if is_whole else None for is_whole in whole]
 
     def likeness(self, tracks: Sequence[Track], candidates: Sequence[Candidate]) -> FloatArray:
         """Cosines `(tracks, candidates)` of looks; NaN where a track's looks are not known."""

@@ -192,6 +192,12 @@ def face_size_px(landmarks: FloatArray) -> float:
     return float(np.sqrt(max((x1 - x0) * (y1 - y0), 1.0)))
 
 
+def unrest(before: FloatArray, after: FloatArray) -> float:
+    """How far points moved from one measure of a face to the next, in sizes of the face."""
+    apart = np.linalg.norm(after[:, :2] - before[:, :2], axis=1).mean()
+    return float(apart) / face_size_px(after)
+
+
 def share_inside(landmarks: FloatArray, size_wh: tuple[int, int]) -> float:
     """How much of a measured face lies inside a picture, 0 to 1."""
     points = landmarks[:MESH_POINTS, :2]

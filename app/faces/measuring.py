@@ -14,11 +14,15 @@ from app.faces.landmarks import (
     bbox_from_landmarks,
     region_from_landmarks,
 )
+from app.faces.resemblance import face_gray, look_alike
 from app.faces.tracks import PRESENT, Place, Slot, region_cost
 
 _OFF_CENTER = 0.12
 _OFF_LEVEL_RAD = 0.2
-"""A face that lies so far off the middle of its crop (unit of `region_cost`), or so far turned, is measured again."""
+_SURELY_PRESENT = 0.9
+"""A face that lies so far off the middle of its crop (unit of `region_cost`), or so far turned, or that the mesh is not
+sure of, is measured again."""
+_MORE_LOOKS = 2
 _COVERED = 0.5
 """Of two faces of which the smaller one lies to this share under the other, one is not really seen."""
 
@@ -56,13 +60,13 @@ class Measure:
         found = region_from_landmarks(self.landmarks)
         turn = (found.roll_rad - self.region.roll_rad + np.pi) % (2 * np.pi) - np.pi
         is_far = region_cost(self.region, found) > _OFF_CENTER or abs(turn) > _OFF_LEVEL_RAD
-        return self.is_present and is_far
+        return self.is_present and (is_far or self.presence < _SURELY_PRESENT)
 
 
 def measure_slots(
     landmarker: FaceLandmarker, frames: Mapping[int, Frame], slots: Sequence[Slot]
 ) -> list[Measure]:
-    """Measure all slots in one batch, and those that were off the mark in a second one.
+    """Measure all slots in one batch, and those that were off the mark once or twice more.
 
     Args:
         landmarker: Measures.
@@ -73,11 +77,14 @@ def measure_slots(
         Only faces that are there, frame by frame; no two of one frame in one place.
     """
     measures = _looked(landmarker, frames, slots, [slot.region for slot in slots])
-    off = [index for index, measure in enumerate(measures) if measure.is_off]
-    again = [region_from_landmarks(measures[index].landmarks) for index in off]
-    second = _looked(landmarker, frames, [slots[index] for index in off], again)
-    for index, measure in zip(off, second, strict=True):
-        measures[index] = measure
+    for _ in range(_MORE_LOOKS):
+        off = [index for index, measure in enumerate(measures) if measure.is_off]
+        if not off:
+            break
+        again = [region_from_landmarks(measures[index].landmarks) for index in off]
+        more = _looked(landmarker, frames, [slots[index] for index in off], again)
+        for index, measure in zip(off, more, strict=True):
+            measures[index] = measure
     return _without_doubles(_without_absent(measures))
 
 
@@ -97,7 +104,7 @@ def _looked(
 
 
 def _without_absent(measures: Iterable[Measure]) -> list[Measure]:
-    """Drop what is no face; before and after its sightings a track ends with the first such frame."""
+    """Drop what is no face; before and after its sightings a track ends with the first such frame, or another face."""
     tracks: dict[TrackId, list[Measure]] = defaultdict(list)
     for measure in measures:
         tracks[measure.slot.track_id].append(measure)
@@ -106,17 +113,31 @@ def _without_absent(measures: Iterable[Measure]) -> list[Measure]:
         rows.sort(key=lambda measure: measure.slot.number)
         rows = _until_absent(rows, "after")
         kept += _until_absent(rows[::-1], "before")
-    return [measure for measure in kept if measure.is_present]
+    return [measure for measure in kept if measure.is_present and not _is_intruder(measure)]
 
 
 def _until_absent(measures: Iterable[Measure], place: Place) -> list[Measure]:
-    kept = []
+    kept: list[Measure] = []
     is_over = False
     for measure in measures:
-        is_over = measure.slot.place == place and (is_over or not measure.is_present)
+        is_beyond = measure.slot.place == place
+        is_over = is_beyond and (
+            is_over or not measure.is_present or _is_other(measure, kept[-1] if kept else None)
+        )
         if not is_over:
             kept.append(measure)
     return kept
+
+
+def _is_other(measure: Measure, neighbor: Measure | None) -> bool:
+    """True where the pixels say that this is not the face of the frame beside it."""
+    looks = measure.slot.looks if neighbor is None else (face_gray(neighbor.crop),)
+    return bool(looks) and not any(look_alike(look, face_gray(measure.crop)) for look in looks)
+
+
+def _is_intruder(measure: Measure) -> bool:
+    """True for a face in a long hole that looks like neither side of it."""
+    return measure.slot.place == "between" and _is_other(measure, None)
 
 
 def _without_doubles(measures: Iterable[Measure]) -> list[Measure]:

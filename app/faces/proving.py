@@ -16,9 +16,9 @@ from app.core.picture import Picture
 from app.faces.landmarks import (
     FaceLandmarker,
     face_from_landmarks,
-    face_size_px,
     region_from_landmarks,
     share_inside,
+    unrest,
 )
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracks import Candidate
@@ -67,16 +67,14 @@ class FaceProver:
     ) -> tuple[list[bool], list[FloatArray]]:
         """Whether a second and a third measure agree, and the third."""
         looks = [candidate.landmarks for _, candidate in items]
-        unrest = np.zeros(len(items))
+        moved = np.zeros(len(items))
         for _ in range(2):
             regions = [region_from_landmarks(points) for points in looks]
             pictures = [picture for picture, _ in items]
             again, _ = self._landmarker.locate(list(zip(pictures, regions, strict=True)))
-            unrest = np.array(
-                [_unrest(a, b) for a, b in zip(looks, again, strict=True)], np.float64
-            )
+            moved = np.array([unrest(a, b) for a, b in zip(looks, again, strict=True)], np.float64)
             looks = list(again)
-        return [bool(value <= _MAX_UNREST) for value in unrest], looks
+        return [bool(value <= _MAX_UNREST) for value in moved], looks
 
     def _is_strong(self, item: tuple[Picture, Candidate], landmarks: FloatArray) -> bool:
         if self._recognizer is None:
@@ -89,9 +87,3 @@ class FaceProver:
             return float(self._recognizer.strengths([(picture, face)])[0]) >= _MIN_STRENGTH
         except DegenerateKpsError:
             return False
-
-
-def _unrest(before: FloatArray, after: FloatArray) -> float:
-    """How far points moved from one measure to the next, in sizes of the face."""
-    apart = np.linalg.norm(after[:, :2] - before[:, :2], axis=1).mean()
-    return float(apart) / face_size_px(after)

@@ -20,7 +20,7 @@ PRESENT = 0.5
 """Presence from which a crop is taken to hold a face."""
 
 _MAX_STEP = 4
-"""Frames for which a speed is trusted."""
+"""Frames for which a speed is trusted, and from one key frame to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,13 @@ class Candidate:
         face: As the detector found it.
         landmarks: `(478, 3)`, picture pixels.
         presence: 0 to 1.
+        look: What a whole face looks like, see `face_gray`; `None` where nobody has looked.
     """
 
     face: Face
     landmarks: FloatArray
     presence: float
+    look: FloatArray | None = None
 
     @property
     def disagreement(self) -> float:
@@ -89,6 +91,7 @@ class Sighting:
         det_score: Of the detector, when it last saw the face.
         detected: Number of the frame in which it last did.
         kps: `(5, 2)`, picture pixels, where the detector saw the face in this very frame.
+        look: What it looked like when the detector last saw it, see `face_gray`.
     """
 
     number: int
@@ -96,6 +99,7 @@ class Sighting:
     det_score: float
     detected: int
     kps: FloatArray | None = None
+    look: FloatArray | None = None
 
 
 @dataclass(slots=True)
@@ -144,7 +148,7 @@ def region_cost(a: CropRegion, b: CropRegion) -> float:
 Place = Literal["seen", "between", "after", "before"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Slot:
     """A frame in which a track's face is to be measured.
 
@@ -154,6 +158,7 @@ class Slot:
         det_score: Of the nearest sighting before, or after for `before`.
         place: Relative to the track's sightings; `after` and `before` reach beyond them and end where the face does.
         gap: Frames from the sighting before to the one after, 0 for a sighting itself: the more, the less is known.
+        looks: What the face looked like on either side, see `face_gray`, where somebody else may have come in since.
     """
 
     number: int
@@ -162,6 +167,7 @@ class Slot:
     det_score: float
     place: Place
     gap: int
+    looks: tuple[FloatArray, ...] = ()
 
 
 def slot_of(track: Track, number: int, keys: Sequence[int], max_gap: int) -> Slot | None:
@@ -182,15 +188,22 @@ def slot_of(track: Track, number: int, keys: Sequence[int], max_gap: int) -> Slo
     if number in keys[key_at : key_at + 1]:
         return None
     if before and key_at and before[-1].number == keys[key_at - 1]:
+        last = before[-1]
         region = beyond(before[-2:][::-1], number)
-        return Slot(number, track.id, region, before[-1].det_score, "after", max_gap + 1)
+        return Slot(number, track.id, region, last.det_score, "after", max_gap + 1, _looks(last))
     if after and after[0].number in keys[key_at : key_at + 1]:
+        next_ = after[0]
         region = beyond(after[:2], number)
-        return Slot(number, track.id, region, after[0].det_score, "before", max_gap + 1)
+        return Slot(number, track.id, region, next_.det_score, "before", max_gap + 1, _looks(next_))
     return None
 
 
 def _between(track: Track, number: int, before: Sighting, after: Sighting) -> Slot:
-    share = (number - before.number) / (after.number - before.number)
-    region = before.region.toward(after.region, share)
-    return Slot(number, track.id, region, before.det_score, "between", after.number - before.number)
+    gap = after.number - before.number
+    region = before.region.toward(after.region, (number - before.number) / gap)
+    looks = _looks(before, after) if gap > _MAX_STEP else ()
+    return Slot(number, track.id, region, before.det_score, "between", gap, looks)
+
+
+def _looks(*sightings: Sighting) -> tuple[FloatArray, ...]:
+    return tuple(sighting.look for sighting in sightings if sighting.look is not None)

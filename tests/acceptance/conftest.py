@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,14 @@ import pytest
 
 from app import bootstrap
 from app.config import Settings
+from app.inference.session import OrtModelZoo
+from app.media.limits import DEFAULT_LIMITS
+from app.pipeline.progress import RenderResult
+from app.pipeline.spec import FaceMap, OutputChoices, PersonChoice, RenderSpec, SourceFace
+from app.pipeline.tools import Tools
+from app.processors import discover
 from app.workbench import Workbench
+from tests.acceptance.judging import Judges, judges_of
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
@@ -40,6 +48,44 @@ def ground_truth(assets: Path) -> dict[str, dict[str, object]]:
 def workbench(models_dir: Path) -> Workbench:
     """The real thing, over the installed models."""
     return bootstrap.workbench(Settings(models_dir=models_dir))
+
+
+@pytest.fixture(scope="session")
+def tools(zoo: OrtModelZoo) -> Tools:
+    """The same without a door before it."""
+    return Tools.over(zoo, discover(), DEFAULT_LIMITS)
+
+
+@pytest.fixture(scope="session")
+def judges(assets: Path, zoo: OrtModelZoo, workbench: Workbench) -> Judges:
+    """Two networks that say who a face is."""
+    return judges_of(assets / "stills", SHARED / "models", zoo, workbench)
+
+
+Swap = Callable[[Path, Path, Mapping[int, str]], RenderResult]
+
+
+@pytest.fixture(scope="session")
+def swap(workbench: Workbench, assets: Path) -> Swap:
+    """Put sources on people by number, leaving everybody else alone."""
+
+    def run(target: Path, output: Path, given: Mapping[int, str]) -> RenderResult:
+        choices = tuple(
+            PersonChoice[Path](
+                person=person, action=SourceFace[Path](photos=(assets / "stills" / name,))
+            )
+            for person, name in given.items()
+        )
+        spec = RenderSpec(
+            target=target,
+            output=output,
+            consent="permission",
+            face_map=FaceMap[Path](choices=choices, others="leave"),
+            encoding=OutputChoices(codec="ffv1" if output.suffix == ".mkv" else "auto"),
+        )
+        return workbench.render(spec)
+
+    return run
 
 
 @pytest.fixture(scope="session")

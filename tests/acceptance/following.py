@@ -27,19 +27,17 @@ class TrueFace:
     """One face of one frame.
 
     Attributes:
-        box: Where it is, or the part of the picture in which there is no other face.
+        box: Where it is.
         points: The five key points, where they are known.
         is_clear: Whether it must be found: whole enough, and nobody before it.
+        is_region: The box is no more than a part of the picture in which there is no other face.
     """
 
     person: int
     box: FloatArray
     points: FloatArray | None = None
     is_clear: bool = True
-
-    @property
-    def is_exact(self) -> bool:
-        return self.points is not None
+    is_region: bool = False
 
 
 Truth = list[list[TrueFace]]
@@ -53,15 +51,19 @@ def truth_of(path: Path, frames: int) -> Truth:
     whole = np.array([0, 0, 1e5, 1e5], np.float32)
     if "people" in told and "first_frame_of_shot" not in told:
         regions = [(person["id"], person["region"]) for person in told["people"]]
-        faces = [TrueFace(person=i, box=np.array(r, np.float32)) for i, r in regions]
+        faces = [_in_region(i, np.array(r, np.float32)) for i, r in regions]
         return [faces] * frames
     if "first_frame_of_shot" in told:
         _, second, third = told["first_frame_of_shot"]
         people = [0] * second + [-1] * (third - second) + [2] * (frames - third)
-        return [[TrueFace(person=p, box=whole)] if p >= 0 else [] for p in people]
+        return [[_in_region(p, whole)] if p >= 0 else [] for p in people]
     dark = {at for at, gain in enumerate(told.get("gain", [])) if gain < 0.15}
     hidden = dark | set(told.get("white_frames", []))
-    return [[TrueFace(person=0, box=whole, is_clear=at not in hidden)] for at in range(frames)]
+    return [[_in_region(0, whole, is_clear=at not in hidden)] for at in range(frames)]
+
+
+def _in_region(person: int, box: FloatArray, *, is_clear: bool = True) -> TrueFace:
+    return TrueFace(person=person, box=box, is_clear=is_clear, is_region=True)
 
 
 def _exact(rows: Sequence[Mapping[str, Any]]) -> list[TrueFace]:
@@ -162,7 +164,7 @@ def _matched(faces: Sequence[Face], true_faces: Sequence[TrueFace]) -> list[tupl
 
 
 def _overlap(face: Face, true: TrueFace) -> float:
-    if true.is_exact:
+    if not true.is_region:
         return float(bbox_iou(face.bbox_xyxy[None], true.box[None])[0, 0])
     x, y = (face.bbox_xyxy[:2] + face.bbox_xyxy[2:]) / 2
     is_inside = true.box[0] <= x <= true.box[2] and true.box[1] <= y <= true.box[3]

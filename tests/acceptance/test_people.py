@@ -1,10 +1,7 @@
 """Finding and following people, measured against the truth of the shared stills and of the clips made from them."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,12 @@ import pytest
 from app.core.geometry import bbox_iou
 from app.core.picture import Picture
 from app.core.types import Face
-from app.inference.session import OrtModelZoo
 from app.media.limits import DEFAULT_LIMITS
 from app.media.preview import first_picture
 from app.pipeline.people import find_people
 from app.pipeline.tools import Tools
-from app.processors import discover
 from app.workbench import Workbench
+from tests.acceptance.conftest import Case
 from tests.acceptance.following import Score, scored, tracked, truth_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.weights]
@@ -46,22 +42,9 @@ Truths = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def tools(zoo: OrtModelZoo) -> Tools:
-    return Tools.over(zoo, discover(), DEFAULT_LIMITS)
-
-
-@pytest.fixture(scope="module")
-def made(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of made clips and turned stills; `FACEDOCK_CASES_DIR` names one where they have been made already."""
-    kept = os.environ.get("FACEDOCK_CASES_DIR")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("people")
-    if not (folder / "manifest.json").is_file():
-        if shutil.which("ffmpeg") is None:
-            pytest.skip("ffmpeg, which makes the cases, is not installed")
-        only = ["--only", "motion_", "img_rotated"]
-        command = [sys.executable, str(assets / "make_cases.py"), str(folder), *only]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return folder
+def made(cases: Mapping[str, Case]) -> Path:
+    """The folder of made clips and turned stills."""
+    return cases[CLIPS[0]].path.parent
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -8,7 +9,7 @@ from app.core.geometry import FloatArray
 from app.core.picture import Picture
 from app.core.types import Frame, RgbImage, TrackId
 from app.faces.bridging import Bridge
-from app.faces.landmarks import CROP_PX, CropRegion, region_from_landmarks
+from app.faces.landmarks import CROP_PX, CropRegion, Located, region_from_landmarks
 from app.faces.measuring import Measure
 from app.faces.sampling import sample_square
 from app.faces.tracks import Sighting, Slot, Track
@@ -17,7 +18,22 @@ from tests.faces.conftest import MakeLandmarks
 
 
 class Cutter:
-    """The landmarker's scissors."""
+    """A landmarker that sees a face where it is told to, and else only cuts."""
+
+    def __init__(self, *, sees: FloatArray | None = None) -> None:
+        self._sees = sees
+
+    def measure(self, crops: RgbImage, regions: Sequence[CropRegion]) -> Located:
+        if self._sees is None:
+            return np.ones((len(crops), 478, 3), np.float32), np.zeros(len(crops), np.float32)
+        moved = [self._moved(self._sees, region) for region in regions]
+        return np.stack(moved), np.ones(len(crops), np.float32)
+
+    @staticmethod
+    def _moved(landmarks: FloatArray, region: CropRegion) -> FloatArray:
+        here = region_from_landmarks(landmarks)
+        shift = np.subtract(region.center_xy, here.center_xy)
+        return landmarks + np.array([*shift, 0], np.float32)
 
     def cut(self, items: Sequence[tuple[Picture, CropRegion]]) -> RgbImage:
         crops = [sample_square(picture, region.affine, CROP_PX) for picture, region in items]
@@ -126,6 +142,40 @@ def test_what_follows_the_last_sight_is_held_while_it_is_seen_and_followed(
     seen = [measure(frames, n, face_at(make_landmarks, n, 3)) for n in range(5)]
     filled = Bridge(Cutter()).filled(frames, seen, live() if is_live else [], max_gap=13)  # type: ignore[arg-type]
     assert numbers(filled) == list(range(9 if is_live else 5))
+
+
+@pytest.mark.parametrize("sees_mesh", [True, False], ids=["the mesh sees it", "only pixels do"])
+def test_a_face_that_jumps_in_a_hole_is_found_where_its_pixels_are(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks, sees_mesh: bool
+) -> None:
+    frames = world(make_frame, step=0, hidden=())
+    image = np.full((200, 320, 3), 128, np.uint8)
+    image[65:155, 90:180] = frames[0].picture.planes[0][55:145, 40:130]
+    frames[3] = make_frame(3, image)
+    seen = [measure(frames, n, face_at(make_landmarks, n, 0)) for n in (0, 1, 2, 4, 5)]
+    cutter = Cutter(sees=make_landmarks(cx=0, cy=0, size=80) if sees_mesh else None)
+    filled = Bridge(cutter).filled(frames, seen, [], max_gap=13)  # type: ignore[arg-type]
+    assert numbers(filled) == list(range(6))
+    assert np.abs(filled[3].landmarks - make_landmarks(cx=135, cy=110, size=80)).max() < 3
+
+
+@pytest.mark.parametrize(
+    ("cut_at", "expected"),
+    [
+        pytest.param(None, list(range(12)), id="back to the beginning"),
+        pytest.param(2, list(range(2, 12)), id="not beyond a cut"),
+    ],
+)
+def test_somebody_new_is_followed_backward(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks, cut_at: int | None, expected: list[int]
+) -> None:
+    frames = world(make_frame, step=4, hidden=())
+    if cut_at is not None:
+        frames[cut_at] = replace(frames[cut_at], is_cut=True)
+    seen = [measure(frames, n, face_at(make_landmarks, n, 4)) for n in range(5, 12)]
+    filled = Bridge(Cutter()).filled(frames, seen, live(), max_gap=13)  # type: ignore[arg-type]
+    assert numbers(filled) == expected
+    assert np.abs(filled[0].landmarks - face_at(make_landmarks, expected[0], 4)).max() < 4
 
 
 def test_plain_surfaces_look_like_nothing(

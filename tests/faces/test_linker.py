@@ -19,6 +19,7 @@ class FakeClues:
     sees: FloatArray | None = None
     moved_px: tuple[float, float] | None = None
     cosines: FloatArray | None = None
+    looks: Sequence[FloatArray | None] | None = None
     asked: int = 0
     are_faces: bool = True
 
@@ -35,6 +36,9 @@ class FakeClues:
 
     def proven(self, candidates: Sequence[Candidate]) -> list[bool]:
         return [self.are_faces] * len(candidates)
+
+    def looks_of(self, candidates: Sequence[Candidate]) -> Sequence[FloatArray | None]:
+        return self.looks or [None] * len(candidates)
 
     def likeness(self, tracks: Sequence[Track], candidates: Sequence[Candidate]) -> FloatArray:
         self.asked += 1
@@ -195,3 +199,66 @@ def test_what_is_proven_to_be_no_face_begins_no_track(make_landmarks: MakeLandma
     linker = Linker()
     linker.see(0, [candidate(make_landmarks())], FakeClues(are_faces=False))
     assert linker.tracks == ()
+
+
+PLAIN = np.random.default_rng(1).uniform(0, 255, (48, 48)).astype(np.float32)
+OTHER = np.random.default_rng(2).uniform(0, 255, (48, 48)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("look", "cosine", "expected"),
+    [
+        pytest.param(PLAIN, 0.0, {0: [0, 4]}, id="the same pixels"),
+        pytest.param(OTHER, 0.6, {0: [0, 4]}, id="other pixels, the same person"),
+        pytest.param(OTHER, 0.05, {0: [0], 1: [4]}, id="other pixels, another person"),
+        pytest.param(OTHER, np.nan, {0: [0, 4]}, id="other pixels, nobody can tell"),
+        pytest.param(None, 0.0, {0: [0, 4]}, id="cut by the border"),
+    ],
+)
+def test_somebody_else_in_the_same_place_is_another_track(
+    make_landmarks: MakeLandmarks,
+    look: FloatArray | None,
+    cosine: float,
+    expected: dict[int, list[int]],
+) -> None:
+    linker = Linker()
+    linker.see(0, [candidate(make_landmarks())], FakeClues(looks=[PLAIN]))
+    clues = FakeClues(looks=[look], cosines=np.array([[cosine]], np.float32), sees=make_landmarks())
+    linker.see(4, [candidate(make_landmarks())], clues)
+    assert ids_and_numbers(linker) == expected
+
+
+class LyingFace(FakeClues):
+    """A mesh that sees the face as it is turned, where it is asked nearly so, and else believes the question."""
+
+    def __init__(self, upright: FloatArray, roll_rad: float) -> None:
+        super().__init__()
+        self.upright, self.roll_rad = upright, roll_rad
+
+    def measure(self, regions: Sequence[CropRegion]) -> Located:
+        found = [
+            turned(self.upright, self.roll_rad)
+            if abs(region.roll_rad - self.roll_rad) < 0.5
+            else turned(self.upright, region.roll_rad - 0.1)
+            for region in regions
+        ]
+        return np.stack(found), np.ones(len(regions), np.float32)
+
+
+def turned(landmarks: FloatArray, roll_rad: float) -> FloatArray:
+    middle = landmarks.mean(0)
+    cosine, sine = np.cos(roll_rad), np.sin(roll_rad)
+    matrix = np.array([[cosine, -sine, 0], [sine, cosine, 0], [0, 0, 1]], np.float32)
+    return ((landmarks - middle) @ matrix.T + middle).astype(np.float32)
+
+
+def test_a_face_that_turns_over_is_not_taken_for_an_upright_one(
+    make_landmarks: MakeLandmarks,
+) -> None:
+    upright = make_landmarks()
+    linker = Linker()
+    for number, roll_rad, seen_rad in ((0, 0.0, 0.0), (4, 0.6, 0.6), (8, 0.95, 0.2)):
+        clues = LyingFace(upright, roll_rad)
+        linker.see(number, [candidate(turned(upright, seen_rad))], clues)
+    (track,) = linker.tracks
+    assert track.last.region.roll_rad == pytest.approx(0.95, abs=0.05)

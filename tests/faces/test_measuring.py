@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from app.core.picture import Picture
 from app.core.types import RgbImage, TrackId
 from app.faces.landmarks import CropRegion, Located, region_from_landmarks
 from app.faces.measuring import measure_slots
+from app.faces.resemblance import face_gray
 from app.faces.tracks import Place, Slot
 from tests.conftest import MakeFrame
 from tests.faces.conftest import MakeLandmarks
@@ -16,14 +18,22 @@ from tests.faces.conftest import MakeLandmarks
 class FakeLandmarker:
     """Sees a face at each true place that lies in the region asked for; counts its batches."""
 
-    def __init__(self, places: Sequence[FloatArray], absent: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        places: Sequence[FloatArray],
+        absent: Sequence[int] = (),
+        crops: Sequence[RgbImage] = (),
+        unsure: Sequence[int] = (),
+    ) -> None:
+        self.unsure = unsure
         self.places = places
+        self.crops = crops
         self.absent = absent
         self.batches: list[int] = []
         self._asked = 0
 
     def cut(self, items: Sequence[tuple[Picture, CropRegion]]) -> RgbImage:
-        return np.zeros((len(items), 192, 192, 3), np.uint8)
+        return np.stack(self.crops) if self.crops else np.zeros((len(items), 192, 192, 3), np.uint8)
 
     def measure(self, crops: RgbImage, regions: Sequence[CropRegion]) -> Located:
         self.batches.append(len(regions))
@@ -33,7 +43,8 @@ class FakeLandmarker:
             middles = np.array([region_from_landmarks(p).center_xy for p in self.places])
             nearest = int(np.linalg.norm(middles - region.center_xy, axis=1).argmin())
             found.append(self.places[nearest])
-            presence.append(0.0 if self._asked in self.absent else 1.0)
+            is_unsure = self._asked in self.unsure
+            presence.append(0.0 if self._asked in self.absent else 0.6 if is_unsure else 1.0)
             self._asked += 1
         return np.array(found).reshape(-1, 478, 3), np.array(presence, np.float32)
 
@@ -103,3 +114,42 @@ def test_a_lost_track_does_not_take_the_face_of_one_that_passes(
         slots if lost_first else slots[::-1],
     )
     assert [measure.slot.track_id for measure in measures] == [2]
+
+
+@pytest.mark.parametrize(
+    ("places", "people", "kept"),
+    [
+        pytest.param("saaa", "AABB", [0, 1], id="behind the last sighting"),
+        pytest.param("bbbs", "BBAA", [2, 3], id="before the first one"),
+        pytest.param("nnnn", "BAAB", [1, 2], id="in a long hole"),
+        pytest.param("saaa", "AAAA", [0, 1, 2, 3], id="nobody else"),
+    ],
+)
+def test_somebody_else_in_the_same_place_is_left_out(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks, places: str, people: str, kept: list[int]
+) -> None:
+    crops = {
+        person: np.random.default_rng(seed).integers(0, 255, (192, 192, 3)).astype(np.uint8)
+        for seed, person in enumerate("AB")
+    }
+    names: dict[str, Place] = {"s": "seen", "a": "after", "b": "before", "n": "between"}
+    looks = (face_gray(crops["A"]),)
+    face = make_landmarks()
+    slots = [
+        replace(slot(number, face, place=names[key]), looks=looks)
+        for number, key in enumerate(places)
+    ]
+    landmarker = FakeLandmarker([face], crops=[crops[person] for person in people])
+    frames = {number: make_frame(number) for number in range(len(places))}
+    measures = measure_slots(landmarker, frames, slots)  # type: ignore[arg-type]
+    assert [measure.slot.number for measure in measures] == kept
+
+
+def test_a_face_that_the_mesh_is_not_sure_of_is_looked_at_again(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks
+) -> None:
+    face = make_landmarks()
+    landmarker = FakeLandmarker([face], unsure=[0, 1])
+    measures = measure_slots(landmarker, {0: make_frame(0)}, [slot(0, face)])  # type: ignore[arg-type]
+    assert landmarker.batches == [1, 1, 1]
+    assert [measure.presence for measure in measures] == [1.0]
