@@ -27,6 +27,7 @@ _SURELY_ANOTHER = 0.15
 _PROBABLY_ANOTHER = 0.2
 """The same where the pixels have changed too."""
 _SURELY_SAME = 0.5
+_CLEARLY_LESS = 0.3
 
 
 class Clues(Protocol):
@@ -116,15 +117,24 @@ def _settled(
     cost = np.where(table <= _MAX_COST, table, np.inf).astype(np.float32)
     disputed = np.isfinite(cost) & (_rivals(cost)[:, None] | _rivals(cost.T)[None, :])
     changed = np.isfinite(cost) & _changed(tracks, seen)
-    asked = disputed | changed
+    is_cut = np.array([each.look is None for each in seen], bool)
+    asked = disputed | changed | (np.isfinite(cost) & is_cut & (table > _RIVALRY))
     if asked.any():
-        alike = _likeness(asked, tracks, seen, clues)
-        with np.errstate(invalid="ignore"):
-            is_other = alike < np.where(changed, _PROBABLY_ANOTHER, _SURELY_ANOTHER)
+        around = asked | (asked.any(0) & (table <= _MAX_FAR_COST))
+        alike = _likeness(around, tracks, seen, clues)
         unlike = np.where(np.isnan(alike), _UNKNOWN, 1 - alike)
         cost[disputed] += unlike[disputed]
-        cost[asked & is_other] = np.inf
+        cost[asked & _others(alike, changed)] = np.inf
     return cost
+
+
+def _others(alike: FloatArray, changed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Pairs that looks refuse: somebody else, or somebody less than one who is surely the same."""
+    known = np.nan_to_num(alike, nan=1.0)
+    best = np.nan_to_num(alike, nan=-1.0).max(0, initial=-1.0)
+    is_anothers = (best >= _SURELY_SAME) & (known < best - _CLEARLY_LESS)
+    limit = np.where(changed, _PROBABLY_ANOTHER, _SURELY_ANOTHER)
+    return np.asarray((known < limit) | is_anothers)
 
 
 def _changed(tracks: Sequence[Track], seen: Sequence[Candidate]) -> NDArray[np.bool_]:

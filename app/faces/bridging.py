@@ -8,9 +8,9 @@ somebody else, or in the white of a flash neither succeeds, and the hole stays.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import cv2
 import numpy as np
@@ -32,6 +32,7 @@ from app.faces.tracks import PRESENT, Slot, Track, region_cost
 _SURELY_SAME_LOOK = 0.85
 _SEARCH = 2.0
 """How much wider than a crop the square is in which a face is looked for by its pixels: 0.75 faces to each side."""
+_SURELY_PRESENT = 0.9
 _MAX_MISFIT = 0.25
 """How far the mesh may see a face from where its pixels were found (unit of `region_cost`)."""
 _TOUCHING_IOU = 0.1
@@ -83,22 +84,25 @@ class Bridge:
         rows: dict[TrackId, list[Measure]] = defaultdict(list)
         others: dict[int, list[tuple[TrackId, FloatArray]]] = defaultdict(list)
         for measure in sorted(measures, key=lambda each: each.slot.number):
-            slot = measure.slot
-            rows[slot.track_id].append(measure)
-            others[slot.number].append((slot.track_id, bbox_from_landmarks(measure.landmarks)))
+            rows[measure.slot.track_id].append(measure)
+            others[measure.slot.number].append(_place(measure))
         live = {track.id for track in tracks}
         fillers: list[Measure] = []
         for track_id in sorted({*rows, *live}):
             known = [self._last[track_id]] if track_id in self._last else []
             seen = [*known, *rows[track_id]]
+            more: list[Measure] = []
             if seen and not known:
-                fillers += self._ahead(frames, seen, others, max_gap)
+                more += self._ahead(frames, seen, others, max_gap)
             for before, after in pairwise(seen):
                 if after.slot.number - before.slot.number <= max_gap:
-                    fillers += self._between(frames, before, after, others)
+                    more += self._between(frames, before, after, others)
             if track_id in live and seen:
                 self._last[track_id] = seen[-1]
-                fillers += self._behind(frames, seen[-1], others, max_gap)
+                more += self._behind(frames, seen[-1], others, max_gap)
+            for filler in more:
+                others[filler.slot.number].append(_place(filler))
+            fillers += more
         self._last = {key: last for key, last in self._last.items() if key in live}
         return sorted(
             [*measures, *fillers], key=lambda each: (each.slot.track_id, each.slot.number)
@@ -126,7 +130,7 @@ class Bridge:
     ) -> list[Measure]:
         """What follows the last measure in the window, as long as the face is surely seen."""
         numbers = range(last.slot.number + 1, last.slot.number + max_gap)
-        return self._followed(frames, [last], numbers, others)
+        return list(self._followed(frames, [last], numbers, others))
 
     def _ahead(
         self,
@@ -142,7 +146,9 @@ class Bridge:
             if frames[number + 1].is_cut if number + 1 in frames else True:
                 break
             numbers.append(number)
-        return self._followed(frames, rows[1::-1], numbers, others)
+        found = self._followed(frames, rows[1::-1], numbers, others)
+        # Of a face that is half outside the mesh makes a whole one, which is no good beginning.
+        return list(takewhile(lambda measure: measure.presence >= _SURELY_PRESENT, found))
 
     def _followed(
         self,
@@ -150,21 +156,19 @@ class Bridge:
         near: Sequence[Measure],
         numbers: Iterable[int],
         others: _Others,
-    ) -> list[Measure]:
+    ) -> Iterator[Measure]:
         """Frame by frame beyond one or two measures, the nearer last, as long as the face is surely seen."""
-        held = list(near)
+        behind, last = near[0], near[-1]
         for number in numbers:
             if number not in frames:
                 continue
-            last = held[-1]
-            region = _carried_on(held[-2:], number)
-            landmarks = _moved_to(region, last)
-            slot = _slot(number, last, region)
-            found = self._searched(frames, _Guess(slot, region, landmarks), last)
+            region = _carried_on(behind, last, number)
+            guess = _Guess(_slot(number, last, region), region, _moved_to(region, last))
+            found = self._searched(frames, guess, last)
             if found is None or _is_hidden(found, others):
-                break
-            held.append(found)
-        return held[len(near) :]
+                return
+            yield found
+            behind, last = last, found
 
     def _searched(
         self, frames: Mapping[int, Frame], guess: _Guess, near: Measure
@@ -213,19 +217,14 @@ def _blend(number: int, before: Measure, after: Measure) -> _Guess:
     return _Guess(_slot(number, before, region), region, landmarks)
 
 
-def _carried_on(near: Sequence[Measure], number: int) -> CropRegion:
-    """Where a face should be, at the speed between two measures, the nearer last."""
-    here = region_from_landmarks(near[-1].landmarks)
-    steps = near[-1].slot.number - near[0].slot.number
+def _carried_on(behind: Measure, last: Measure, number: int) -> CropRegion:
+    """Where a face should be, at the speed between two measures; one alone has none."""
+    here, there = (region_from_landmarks(each.landmarks) for each in (last, behind))
+    steps = last.slot.number - behind.slot.number
     if steps == 0 or abs(steps) > _MAX_STEP:
         return here
-    share = (number - near[-1].slot.number) / steps
-    x, y = (
-        a + (a - b) * share
-        for a, b in zip(
-            here.center_xy, region_from_landmarks(near[0].landmarks).center_xy, strict=True
-        )
-    )
+    share = (number - last.slot.number) / steps
+    x, y = (a + (a - b) * share for a, b in zip(here.center_xy, there.center_xy, strict=True))
     return replace(here, center_xy=(x, y))
 
 
@@ -235,6 +234,10 @@ def _moved_to(region: CropRegion, measure: Measure) -> FloatArray:
     moved = measure.landmarks.copy()
     moved[:, :2] += np.subtract(region.center_xy, here.center_xy).astype(np.float32)
     return moved
+
+
+def _place(measure: Measure) -> tuple[TrackId, FloatArray]:
+    return measure.slot.track_id, bbox_from_landmarks(measure.landmarks)
 
 
 def _is_hidden(measure: Measure, others: _Others) -> bool:

@@ -1,7 +1,7 @@
 """From sparse looks at a file to its people: faces that stay become trails, trails of one person become a person.
 
 Nothing is followed frame by frame here. A look is a picture every half second or so; a face that hardly moves from
-one look to the next is one trail, and everything else is decided by appearance.
+one look to the next is one trail, unless it has become another one, and everything else is decided by appearance.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ from app.faces.matching import best_pairs
 from app.faces.person import Person, Place
 from app.faces.proving import FaceProver
 from app.faces.recognizer import FaceRecognizer
+from app.faces.resemblance import face_gray, look_alike
 from app.faces.tracks import Candidate, region_cost
 from app.faces.views import View, view_of
 
@@ -30,6 +31,8 @@ _SAME_TRAIL = 0.3
 """A face that moved less from look to look (unit of `region_cost`) is the same one, unless another is near."""
 _RIVAL = 0.8
 """A second face within this makes place alone a poor witness."""
+_SAME_PLACE_COSINE = 0.25
+"""Least likeness, from look to look, of one face in one place whose pixels have changed."""
 _MAX_MISSED = 1
 """Looks that may miss a face of a trail."""
 _VIEWS_PER_TRAIL = 3
@@ -40,30 +43,41 @@ Detect = Callable[[Sequence[Picture]], Sequence[Sequence[Face]]]
 
 
 @dataclass(slots=True, eq=False)
-class _Trail:
-    """One face over several looks; `views` the most useful ones first."""
-
-    region: CropRegion
-    looks: list[int] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
-    embeddings: list[FloatArray] = field(default_factory=list)
-
-    def add(self, look: int, place: Place, view: View) -> None:
-        self.looks.append(look)
-        self.places.append(place)
-        self.views.append(view)
-        self.views.sort(key=lambda each: -each.usefulness)
-        del self.views[_VIEWS_PER_TRAIL:]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Sight:
-    """One measured face in one look."""
+    """One measured face in one look; `embedding` once somebody has asked."""
 
     region: CropRegion
     place: Place
     view: View
+    gray: FloatArray
+    embedding: FloatArray | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Trail:
+    """One face over several looks; `sights` the most useful ones first."""
+
+    last: _Sight
+    looks: list[int] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    sights: list[_Sight] = field(default_factory=list)
+
+    def add(self, look: int, sight: _Sight) -> None:
+        self.last = sight
+        self.looks.append(look)
+        self.places.append(sight.place)
+        self.sights.append(sight)
+        self.sights.sort(key=lambda each: -each.view.usefulness)
+        del self.sights[_VIEWS_PER_TRAIL:]
+
+    @property
+    def views(self) -> list[View]:
+        return [sight.view for sight in self.sights]
+
+    @property
+    def embeddings(self) -> list[FloatArray]:
+        """Of the views; known once the trail is closed."""
+        return [sight.embedding for sight in self.sights if sight.embedding is not None]
 
 
 class PeopleGatherer:
@@ -120,39 +134,55 @@ class PeopleGatherer:
             if (candidate := Candidate(face, landmarks, float(presence))).may_begin_track
         ]
         proven = self._prover.proven([(frames[at].picture, each) for at, each in likely])
+        faces = [pair for pair, is_face in zip(likely, proven, strict=True) if is_face]
+        crops = self._landmarker.cut(
+            [(frames[at].picture, region_from_landmarks(each.landmarks)) for at, each in faces]
+        )
         sights: list[list[_Sight]] = [[] for _ in frames]
-        for (at, candidate), is_face in zip(likely, proven, strict=True):
-            if is_face:
-                face = face_from_landmarks(candidate.landmarks, candidate.face.det_score)
-                sights[at].append(_sight(frames[at], face, file))
+        for (at, candidate), crop in zip(faces, crops, strict=True):
+            face = face_from_landmarks(candidate.landmarks, candidate.face.det_score)
+            sights[at].append(_sight(frames[at], face, file, face_gray(crop)))
         return sights
 
     def _link(self, sights: Sequence[_Sight]) -> None:
-        costs = [[region_cost(t.region, s.region) for s in sights] for t in self._live]
+        costs = [[region_cost(t.last.region, s.region) for s in sights] for t in self._live]
         table = np.array(costs, np.float32).reshape(len(self._live), len(sights))
         taken = {}
         for row, column in best_pairs(table, _SAME_TRAIL):
             is_alone = (table[row] < _RIVAL).sum() == 1 and (table[:, column] < _RIVAL).sum() == 1
-            if is_alone:
+            if is_alone and self._may_be_one(self._live[row].last, sights[column]):
                 taken[column] = self._live[row]
         for column, sight in enumerate(sights):
             trail = taken.get(column)
             if trail is None:
-                trail = _Trail(sight.region)
+                trail = _Trail(sight)
                 self._live.append(trail)
-            trail.region = sight.region
-            trail.add(self._looks, sight.place, sight.view)
+            trail.add(self._looks, sight)
+
+    def _may_be_one(self, before: _Sight, after: _Sight) -> bool:
+        """Whether nothing speaks against two sights in one place: after a cut it may be somebody else."""
+        if look_alike(before.gray, after.gray):
+            return True
+        self._describe([before, after])
+        assert before.embedding is not None
+        assert after.embedding is not None
+        return float(before.embedding @ after.embedding) >= _SAME_PLACE_COSINE
+
+    def _describe(self, sights: Sequence[_Sight]) -> None:
+        """Ask what nobody has asked before."""
+        new = [sight for sight in sights if sight.embedding is None]
+        embeddings = self._recognizer.embed(
+            [(Picture.from_rgb(sight.view.crop), sight.view.face) for sight in new]
+        )
+        for sight, embedding in zip(new, embeddings, strict=True):
+            sight.embedding = embedding
 
     def _close(self, trails: Sequence[_Trail]) -> None:
         """Describe finished trails; of their pictures only the best one is kept."""
-        items = [(t, view) for t in trails for view in t.views]
-        embeddings = self._recognizer.embed(
-            [(Picture.from_rgb(view.crop), view.face) for _, view in items]
-        )
-        for (trail, _), embedding in zip(items, embeddings, strict=True):
-            trail.embeddings.append(embedding)
+        self._describe([sight for trail in trails for sight in trail.sights])
         for trail in trails:
-            trail.views = [trail.views[0], *(v.without_picture() for v in trail.views[1:])]
+            for sight in trail.sights[1:]:
+                sight.view = sight.view.without_picture()
         self._closed += trails
 
     def _person(self, number: int, trails: Sequence[_Trail]) -> Person:
@@ -179,11 +209,11 @@ class PeopleGatherer:
         )
 
 
-def _sight(frame: Frame, face: Face, file: int) -> _Sight:
+def _sight(frame: Frame, face: Face, file: int, gray: FloatArray) -> _Sight:
     assert face.landmarks is not None
     place = Place(time_s=frame.time_s, bbox_xyxy=face.bbox_xyxy, file=file)
     view = view_of(frame.picture, face)
-    return _Sight(region_from_landmarks(face.landmarks), place, view)
+    return _Sight(region_from_landmarks(face.landmarks), place, view, gray)
 
 
 def _group_of(trail: _Trail) -> Group:

@@ -13,6 +13,7 @@ from app.faces.tracks import PRESENT, Candidate, Patience, Sighting, Track, regi
 # Limits in the unit of `region_cost`: sides of the crop, 1.5 times a face.
 _MAX_DRIFT = 0.25
 _SAME_PLACE = 0.25
+_SAME_HEAD = 0.4
 _QUICK_TURN_RAD = 0.26
 """A face that has turned more since the last look may be misread."""
 
@@ -57,12 +58,13 @@ class Linker:
         """
         live = [track for track in self._tracks if number - track.last.number <= self.patience.gap]
         expected = self._expected(live, number, clues)
+        nearest = [places[-1] for places in expected]
+        candidates = [_untwisted(each, nearest, clues) for each in candidates]
         looks = clues.looks_of(candidates)
         candidates = [replace(c, look=look) for c, look in zip(candidates, looks, strict=True)]
         links = associated(live, expected, candidates, clues)
         for row, column in links.pairs:
-            found = _turned(live[row], candidates[column], clues)
-            live[row].sightings.append(_sighting(number, found))
+            live[row].sightings.append(_sighting(number, candidates[column]))
         taken = {column for _, column in links.pairs}
         strangers = {
             live[row].id: region_from_landmarks(candidates[column].landmarks)
@@ -139,17 +141,18 @@ def _sighting(number: int, candidate: Candidate) -> Sighting:
     )
 
 
-def _turned(track: Track, candidate: Candidate, clues: Clues) -> Candidate:
-    """A find, measured as its track is turned where that fits better.
+def _untwisted(candidate: Candidate, expected: Sequence[CropRegion], clues: Clues) -> Candidate:
+    """A find, measured as the track beside it is turned where that fits better.
 
     Detectors look for upright faces: of one that lies at 50 degrees and more they tell the place, but not the turn, and
     the mesh believes them. Measured again from its own result the wrong one of two measures moves on.
     """
     region = region_from_landmarks(candidate.landmarks)
-    roll_rad = track.last.region.roll_rad
-    if abs((region.roll_rad - roll_rad + np.pi) % (2 * np.pi) - np.pi) < _QUICK_TURN_RAD:
+    near = min(expected, key=lambda place: region_cost(place, region), default=region)
+    turn = (region.roll_rad - near.roll_rad + np.pi) % (2 * np.pi) - np.pi
+    if abs(turn) < _QUICK_TURN_RAD or region_cost(near, region) > _SAME_HEAD:
         return candidate
-    (other,), (presence,) = clues.measure([replace(region, roll_rad=roll_rad)])
+    (other,), (presence,) = clues.measure([replace(region, roll_rad=near.roll_rad)])
     again, _ = clues.measure([region, region_from_landmarks(other)])
     is_better = unrest(other, again[1]) < unrest(candidate.landmarks, again[0])
     if presence < PRESENT or not is_better:

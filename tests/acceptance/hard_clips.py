@@ -65,8 +65,8 @@ class Pose:
         return np.asarray(affine, np.float32)
 
 
-Scene = Callable[[int], Sequence[Pose]]
-"""From a frame's number to who stands where, the farthest first."""
+Scene = Callable[[Sequence[Actor], int], Sequence[Pose]]
+"""From all actors and a frame's number to who stands where, the farthest first."""
 
 
 def actor(person: int, image: Rgb, face: Face) -> Actor:

@@ -48,8 +48,16 @@ LIKE_BEFORE = pytest.mark.xfail(
     strict=False,
     reason="the astronaut may stay nearer to herself than to the new face; see docs/limits.md",
 )
+OTHER_SOURCES = {
+    ("motion_face_leaves_and_returns.mp4", 1): SOURCES[3],
+    ("motion_fade_to_black.mp4", 1): SOURCES[3],
+    ("motion_flash.mp4", 1): SOURCES[3],
+}
+"""The astronaut and the man with glasses are sources too, so that they must gain much not to stay themselves."""
 JUDGED = 8
-"""At most so many frames, spread over the clip, are shown to the networks."""
+"""So many frames, spread over the clip, are shown to the networks."""
+FEWEST = 3
+"""A person who is seen well in fewer frames proves nothing."""
 SEEN_LEVELS = 1.0
 """A face whose core differs by more, in the mean of 8-bit levels, is swapped."""
 
@@ -74,7 +82,7 @@ class Watched:
     def assert_became(self, source: str, judges: Judges, tools: Tools) -> None:
         """In all clear frames together the person is liker the source than anybody."""
         assert self.missed == []
-        assert len(self.judged) >= min(3, JUDGED)
+        assert len(self.judged) >= FEWEST
         before, after, spots = zip(
             *(
                 (was, now, spot)
@@ -111,11 +119,11 @@ def test_one_person_of_a_made_video_changes_and_nobody_else(
     judges: Judges,
 ) -> None:
     clip, output = cases[name].path, tmp_path / "out.mkv"
-    result = swap(clip, output, {person: source_of(person)})
+    result = swap(clip, output, {person: source_of(name, person)})
     assert [each.who for each in result.people] == [f"person {person}"]
     rows = truth_of(clip, result.frames)
     watched = watch(zip(frames_of(clip), frames_of(output), rows, strict=True), truth)
-    watched.assert_became(source_of(person), judges, tools)
+    watched.assert_became(source_of(name, person), judges, tools)
 
 
 @pytest.mark.parametrize("name", [name for name, people in MADE.items() if len(people) > 1])
@@ -128,13 +136,13 @@ def test_everybody_in_a_made_video_gets_their_own_face(
     judges: Judges,
 ) -> None:
     clip, output = cases[name].path, tmp_path / "out.mkv"
-    result = swap(clip, output, {person: source_of(person) for person in MADE[name]})
+    result = swap(clip, output, {person: source_of(name, person) for person in MADE[name]})
     rows = truth_of(clip, result.frames)
     frames = list(zip(frames_of(clip), frames_of(output), rows, strict=True))
     for person, truth in MADE[name].items():
         if (name, person) != WEAKEST:
             everybody = watch(iter(frames), truth, changes_others=True)
-            everybody.assert_became(source_of(person), judges, tools)
+            everybody.assert_became(source_of(name, person), judges, tools)
 
 
 @pytest.mark.parametrize(
@@ -157,17 +165,17 @@ def test_one_person_of_a_video_changes_where_they_were_seen(
 ) -> None:
     clip, output = assets / "clips" / name, tmp_path / "out.mkv"
     found = workbench.find_people(clip)
-    swap(clip, output, {person: source_of(person)})
+    swap(clip, output, {person: source_of(name, person)})
     seen = [
         (was, now, faces)
         for was, now, time_s in zip(frames_of(clip), frames_of(output), times_of(clip), strict=True)
         if (faces := faces_seen(found, time_s))
     ]
-    watch(iter(seen), person, knows_all=False).assert_became(source_of(person), judges, tools)
+    watch(iter(seen), person, knows_all=False).assert_became(source_of(name, person), judges, tools)
 
 
-def source_of(person: int) -> str:
-    return SOURCES[person % len(SOURCES)]
+def source_of(name: str, person: int) -> str:
+    return OTHER_SOURCES.get((name, person), SOURCES[person % len(SOURCES)])
 
 
 def faces_seen(found: PeopleFound, time_s: float) -> list[TrueFace]:

@@ -173,7 +173,8 @@ def test_somebody_new_is_followed_backward(
     if cut_at is not None:
         frames[cut_at] = replace(frames[cut_at], is_cut=True)
     seen = [measure(frames, n, face_at(make_landmarks, n, 4)) for n in range(5, 12)]
-    filled = Bridge(Cutter()).filled(frames, seen, live(), max_gap=13)  # type: ignore[arg-type]
+    cutter = Cutter(sees=make_landmarks(cx=0, cy=0, size=80))
+    filled = Bridge(cutter).filled(frames, seen, live(), max_gap=13)  # type: ignore[arg-type]
     assert numbers(filled) == expected
     assert np.abs(filled[0].landmarks - face_at(make_landmarks, expected[0], 4)).max() < 4
 

@@ -8,9 +8,9 @@ import pytest
 
 from app.core.geometry import FloatArray
 from app.core.picture import Picture
-from app.core.types import Face, Frame
+from app.core.types import Face, Frame, RgbImage
 from app.faces.gathering import PeopleGatherer
-from app.faces.landmarks import Located, face_from_landmarks
+from app.faces.landmarks import CropRegion, Located, face_from_landmarks
 from app.faces.person import Person
 from tests.conftest import MakeFrame
 from tests.faces.conftest import MakeLandmarks
@@ -24,6 +24,7 @@ class Seen:
     cx: float
     size: float = 40
     presence: float = 1.0
+    pixels: int = 0
 
 
 class World:
@@ -34,12 +35,13 @@ class World:
         self._looks = list(looks)
         self._presences: list[float] = []
         self._who: dict[tuple[float, ...], int] = {}
-        self._at = 0
+        self._at = self._detected = 0
         self.embedded = 0
 
     def detect(self, pictures: Sequence[Picture]) -> list[tuple[Face, ...]]:
         rows = self._looks[self._at : self._at + len(pictures)]
         self._at += len(pictures)
+        self._detected = len(pictures)
         self._presences = [seen.presence for row in rows for seen in row]
         return [tuple(self._face(seen) for seen in row) for row in rows]
 
@@ -51,6 +53,17 @@ class World:
         points = [face.landmarks for _, face in items]
         presences = np.array(self._presences, np.float32)
         return np.array(points, np.float32).reshape(-1, 478, 3), presences
+
+    def cut(self, items: Sequence[tuple[Picture, CropRegion]]) -> RgbImage:
+        rows = self._looks[self._at - self._detected : self._at]
+        seeds = [seen.pixels for row in rows for seen in row if seen.presence > 0.5]
+        return np.stack(
+            [
+                np.random.default_rng(seed).integers(0, 255, (192, 192, 3)).astype(np.uint8)
+                for seed in seeds
+            ]
+            or [np.zeros((192, 192, 3), np.uint8)]
+        )[: len(items)]
 
     def embed(self, items: Sequence[tuple[Picture, Face]]) -> FloatArray:
         self.embedded += len(items)
@@ -112,6 +125,22 @@ def test_a_cut_and_a_return_make_no_new_person(  # type: ignore[no-untyped-def]
     assert len(people) == 2
     assert people[0].last_s == pytest.approx(0.24)
     assert [len(person.places) for person in people] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("who", "pixels", "people"),
+    [
+        pytest.param(1, 0, 1, id="nothing has changed"),
+        pytest.param(1, 9, 1, id="the same person in another light"),
+        pytest.param(2, 9, 2, id="somebody else"),
+    ],
+)
+def test_who_comes_in_the_place_of_somebody_is_known_by_their_looks(  # type: ignore[no-untyped-def]
+    make_looks, make_landmarks: MakeLandmarks, who: int, pixels: int, people: int
+) -> None:
+    looks = [[Seen(1, 60)], [Seen(1, 60)], [Seen(who, 60, pixels=pixels)], [Seen(who, 60, pixels=pixels)]]  # fmt: skip
+    world = World(make_landmarks, looks)
+    assert len(gathered(world, make_looks(4))) == people
 
 
 def test_two_who_pass_each_other_stay_two(make_looks, make_landmarks: MakeLandmarks) -> None:  # type: ignore[no-untyped-def]
