@@ -100,6 +100,25 @@ def face_library(settings: Settings) -> "FaceLibrary":
     return FaceLibrary(DataFolders(settings.data_dir).faces)
 
 
+def delete_saved_face(settings: Settings, face_id: str) -> None:
+    """Remove a saved face, unless a job that waits or runs needs it.
+
+    Raises:
+        InUseError: One does.
+        NotFoundError: No saved face has this id.
+    """
+    from app.core.errors import InUseError
+    from app.jobs.folders import DataFolders
+    from app.jobs.store import JobStore
+
+    # Where no job was ever handed in there is no database, and none need be made.
+    if DataFolders(settings.data_dir).database.exists():
+        with _open_database(settings) as database:
+            if JobStore(database).needs_face(face_id):
+                raise InUseError("a job that is not finished needs this face; cancel it first")
+    face_library(settings).delete(face_id)
+
+
 def build_engine(settings: Settings, model_id: str) -> None:
     """Build the TensorRT engine of one model, here and now: a child process of `build_engines` does."""
     from app.inference.spec import ModelId

@@ -14,7 +14,7 @@ from app.core.errors import ConsentRequiredError
 from app.pipeline.spec import ConsentBasis
 from app.terminal import print_json, show_notices
 
-faces_app = typer.Typer(help="Save, list and delete faces to put on.", no_args_is_help=True)
+faces_app = typer.Typer(help="Save, list, rename and delete faces to put on.", no_args_is_help=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
@@ -67,15 +67,31 @@ def list_faces(as_json: JsonFlag = False) -> None:
 
 
 @faces_app.command()
+def rename(
+    name: Annotated[str, typer.Argument(help="Name or id of the face.")],
+    new_name: Annotated[str, typer.Argument(help="What it is to be called.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Call a saved face something else."""
+    with reported(as_json=as_json):
+        library = bootstrap.face_library(settings_given())
+        face = library.rename(library.named(name).id, new_name)
+        if as_json:
+            print_json(face.to_json())
+        else:
+            typer.echo(f"it is called {face.name} now")
+
+
+@faces_app.command()
 def delete(
     name: Annotated[str, typer.Argument(help="Name or id of the face.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Remove a saved face with all that is kept of it."""
     with reported(as_json=as_json):
-        library = bootstrap.face_library(settings_given())
-        face = library.named(name)
-        library.delete(face.id)
+        settings = settings_given()
+        face = bootstrap.face_library(settings).named(name)
+        bootstrap.delete_saved_face(settings, face.id)
         if as_json:
             print_json({"deleted": face.id})
         else:

@@ -1,8 +1,9 @@
 """Faces that are kept under a name, to be put on again without their photos."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.core.errors import ConsentRequiredError, UnsupportedTypeError
+from app.core.errors import ConsentRequiredError, InUseError, UnsupportedTypeError
 from app.jobs.face_library import FaceLibrary, SavedFace
 from app.jobs.job import MediaId
 from app.jobs.library import MediaLibrary
@@ -35,12 +36,21 @@ class SavedFaces:
         faces: Where they lie.
         media: The uploads.
         engine: Makes a face of photos.
+        is_needed: Whether a job that is not finished puts the face with this id on.
     """
 
-    def __init__(self, faces: FaceLibrary, media: MediaLibrary, engine: Engine) -> None:
+    def __init__(
+        self,
+        faces: FaceLibrary,
+        media: MediaLibrary,
+        engine: Engine,
+        *,
+        is_needed: Callable[[str], bool],
+    ) -> None:
         self._faces = faces
         self._media = media
         self._engine = engine
+        self._is_needed = is_needed
 
     def all(self) -> tuple[SavedFace, ...]:
         """All of them, by name."""
@@ -88,10 +98,22 @@ class SavedFaces:
         """
         return self._faces.thumbnail(face_id)
 
+    def rename(self, face_id: str, name: str) -> SavedFace:
+        """Call a face something else.
+
+        Raises:
+            NotFoundError: No saved face has this id.
+            BadNameError: No face may be called this, or another one is already.
+        """
+        return self._faces.rename(face_id, name)
+
     def delete(self, face_id: str) -> None:
         """Remove a face with all that was kept of it.
 
         Raises:
             NotFoundError: No saved face has this id.
+            InUseError: A job that waits or runs needs it.
         """
+        if self._is_needed(face_id):
+            raise InUseError("a job that is not finished needs this face; cancel it first")
         self._faces.delete(face_id)

@@ -83,7 +83,9 @@ class Studio:
         self._parts = parts
         self._lookout = Lookout(parts.library, parts.engine)
         faces = FaceLibrary(parts.folders.faces)
-        self._saved_faces = SavedFaces(faces, parts.library, parts.engine)
+        self._saved_faces = SavedFaces(
+            faces, parts.library, parts.engine, is_needed=parts.store.needs_face
+        )
 
     @property
     def lookout(self) -> Lookout:

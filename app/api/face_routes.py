@@ -1,4 +1,4 @@
-"""Saved faces: list, save, look at, delete."""
+"""Saved faces: list, save, look at, rename, delete."""
 
 from datetime import UTC, datetime
 from typing import Self
@@ -24,6 +24,14 @@ class SaveFaceRequest(BaseModel):
         default=None, ge=1, description="which face of each photo, from 1, left to right"
     )
     consent: ConsentBasis | None = None
+
+
+class RenameFaceRequest(BaseModel):
+    """What a saved face is to be called."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=200)
 
 
 class SavedFaceOut(BaseModel):
@@ -78,7 +86,12 @@ def add_face_routes(router: APIRouter, studio: Studio) -> None:
         """A saved face, as a small JPEG."""
         return Response(studio.saved_faces.thumbnail(face_id), media_type="image/jpeg")
 
+    @router.patch("/faces/{face_id}")
+    def rename_saved_face(face_id: str, body: RenameFaceRequest) -> SavedFaceOut:
+        """Call a saved face something else; its id stays."""
+        return SavedFaceOut.of(studio.saved_faces.rename(face_id, body.name))
+
     @router.delete("/faces/{face_id}", status_code=204)
     def delete_saved_face(face_id: str) -> None:
-        """Remove a saved face with all that was kept of it."""
+        """Remove a saved face with all that was kept of it; refused while a job that is not finished needs it."""
         studio.saved_faces.delete(face_id)

@@ -93,10 +93,10 @@ class IdentityBuilder:
 
     def _measured(self, picture: Picture, name: str, *, number: int, face: int | None) -> _Photo:
         meant, notices = _meant(self._found(picture), name, face)
-        (embedding,) = self._recognizer.embed([(picture, meant)])
+        assert meant.embedding is not None
         return _Photo(
             number=number,
-            view=_view(picture, meant, embedding),
+            view=_view(picture, meant, meant.embedding),
             usefulness=usefulness(picture, meant),
             notices=(*notices, *_warnings(name, meant)),
         )
@@ -104,7 +104,8 @@ class IdentityBuilder:
     def _found(self, picture: Picture) -> tuple[Face, ...]:
         """The faces as every still's are found, so that a number means the same face everywhere."""
         still = Frame(index=0, pts=0, time_base=Fraction(1), picture=picture, is_cut=True)
-        return FaceTracker(self._detector, self._landmarker).track((still,))[0].faces
+        tracker = FaceTracker(self._detector, self._landmarker, self._recognizer)
+        return tracker.track((still,))[0].faces
 
 
 def _meant(faces: Sequence[Face], name: str, number: int | None) -> tuple[Face, tuple[Notice, ...]]:

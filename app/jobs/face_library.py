@@ -5,7 +5,7 @@ import json
 import re
 import time
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +80,32 @@ class FaceLibrary:
             BadNameError: No face may be called this, or one is already.
             StorageFullError: The disk is full.
         """
-        shown = _checked_name(name)
-        if any(_folded(face.name) == _folded(shown) for face in self.faces()):
-            raise BadNameError("a saved face has this name already; choose another, or delete it")
         face = SavedFace(
             id=new_token(),
-            name=shown,
+            name=self._free_name(name),
             photos=len(identity.views),
             consent=consent,
             created_at=time.time(),
         )
         with storage_errors_told():
             self._write(face, identity)
+        return face
+
+    def rename(self, face_id: str, name: str) -> SavedFace:
+        """Call a face something else; jobs that name it by its id go on.
+
+        Raises:
+            NotFoundError: No saved face has this id.
+            BadNameError: No face may be called this, or another one is already.
+            StorageFullError: The disk is full.
+        """
+        face = replace(self.face(face_id), name=self._free_name(name, besides=face_id))
+        facts = self._place(face_id) / _FACTS
+        part = facts.with_name(f".{new_token()}.part")
+        with storage_errors_told():
+            part.write_bytes(_facts_of(face))
+            sync(part)
+            publish(part, facts)
         return face
 
     def faces(self) -> tuple[SavedFace, ...]:
@@ -176,6 +190,12 @@ class FaceLibrary:
             remove_tree(going)
             sync(self._folder)
 
+    def _free_name(self, name: str, *, besides: str | None = None) -> str:
+        shown = _checked_name(name)
+        if any(_folded(f.name) == _folded(shown) and f.id != besides for f in self.faces()):
+            raise BadNameError("a saved face has this name already; choose another, or delete it")
+        return shown
+
     def _place(self, face_id: str) -> Path:
         """The folder of a face.
 
@@ -193,7 +213,7 @@ class FaceLibrary:
             files = {
                 _VIEWS: _packed(identity),
                 _THUMBNAIL: _jpeg(identity.views[0]),
-                _FACTS: json.dumps({"format": _FORMAT, **face.to_json()}).encode(),
+                _FACTS: _facts_of(face),
             }
             for name, content in files.items():
                 (part / name).write_bytes(content)
@@ -213,6 +233,10 @@ def _checked_name(name: str) -> str:
 
 def _folded(name: str) -> str:
     return name.strip().casefold()
+
+
+def _facts_of(face: SavedFace) -> bytes:
+    return json.dumps({"format": _FORMAT, **face.to_json()}).encode()
 
 
 def _facts(folder: Path) -> SavedFace | None:

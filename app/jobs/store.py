@@ -123,6 +123,13 @@ class JobStore:
             rows = db.execute("SELECT id FROM jobs WHERE state IN ('queued', 'running')").fetchall()
         return frozenset(JobId(row["id"]) for row in rows)
 
+    def needs_face(self, face_id: str) -> bool:
+        """Whether a job that waits or runs puts a saved face on."""
+        with self._database.read() as db:
+            query = _SELECT + "WHERE state IN ('queued', 'running')"
+            rows = db.execute(query).fetchall()
+        return any(face_id in job_of(row).spec.face_map.saved_faces for row in rows)
+
     def is_input(self, media_id: MediaId) -> bool:
         """Whether any job, finished or not, was made with an upload."""
         with self._database.read() as db:

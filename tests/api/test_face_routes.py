@@ -100,3 +100,35 @@ def test_no_id_becomes_a_path(client: TestClient, volume: Volume, face_id: str) 
     answer = client.delete(f"/api/v1/faces/{face_id}")
     assert answer.status_code in (404, 405)
     assert volume.folders.database.exists()
+
+
+def test_a_face_is_renamed(client: TestClient) -> None:
+    face = save(client).json()
+    answer = client.patch(f"/api/v1/faces/{face['id']}", json={"name": "Lovelace"})
+    assert answer.json() == {**face, "name": "Lovelace"}
+    assert client.get("/api/v1/faces").json() == {"faces": [answer.json()]}
+
+
+@pytest.mark.parametrize(
+    ("face_id", "name", "code"),
+    [
+        pytest.param("0" * 32, "Bob", "request.not_found", id="nobody"),
+        pytest.param(None, "a\u202eb", "request.bad_name", id="to what deceives"),
+        pytest.param(None, "", "request.bad_option", id="to nothing"),
+    ],
+)
+def test_what_is_no_renaming_is_refused(
+    client: TestClient, face_id: str | None, name: str, code: str
+) -> None:
+    known = save(client).json()["id"]
+    assert code_of(client.patch(f"/api/v1/faces/{face_id or known}", json={"name": name})) == code
+
+
+def test_a_face_that_a_job_waits_for_stays_until_it_is_done(client: TestClient) -> None:
+    face = save(client).json()
+    choices = [{"person": 1, "action": {"saved": face["id"]}}]
+    job = submit(client, sources=[], face_map={"choices": choices, "others": "leave"})
+    refused = client.delete(f"/api/v1/faces/{face['id']}")
+    assert (refused.status_code, code_of(refused)) == (409, "request.in_use")
+    client.post(f"/api/v1/jobs/{job['id']}/cancel")
+    assert client.delete(f"/api/v1/faces/{face['id']}").status_code == 204

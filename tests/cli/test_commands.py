@@ -161,7 +161,8 @@ def test_a_saved_face_is_put_on_the_chosen_person_and_deleted(
     assert told["people"] == [{"who": "person 2", "frames": 1}, {"who": "largest", "frames": 1}]
     assert told["faces_swapped"] == 2
 
-    assert run("face-library", "delete", "Ann", **data).returncode == 0
+    assert run("face-library", "rename", "Ann", "Anna", **data).returncode == 0
+    assert run("face-library", "delete", "Anna", **data).returncode == 0
     assert not any(path.is_file() for path in (tmp_path / "data" / "faces").rglob("*"))
     gone = run("swap", *arguments, "--map", "2=saved:ann", **data)
     assert json.loads(gone.stdout.splitlines()[-1])["error"]["code"] == "request.not_found"

@@ -138,3 +138,28 @@ def test_a_volume_that_is_closed_is_said_to_be(identity: Identity, tmp_path: Pat
     (tmp_path / "faces").write_bytes(b"a file where the folder should be")
     with pytest.raises(UnwritableOutputError):
         FaceLibrary(tmp_path / "faces").add("Ann", identity, consent="self")
+
+
+def test_a_face_is_renamed_and_stays_the_same(library: FaceLibrary, identity: Identity) -> None:
+    face = library.add("Ann", identity, consent="self")
+    renamed = library.rename(face.id, "Anna")
+    assert library.faces() == (renamed,)
+    assert (renamed.id, renamed.name, renamed.created_at) == (face.id, "Anna", face.created_at)
+    assert np.array_equal(library.identity(face.id).views[0].crop, identity.views[0].crop)
+    assert library.rename(face.id, "ANNA").name == "ANNA"
+
+
+@pytest.mark.parametrize("name", ["", "bob", "x" * 101], ids=["empty", "taken", "too long"])
+def test_a_face_keeps_its_name_where_the_new_one_cannot_be(
+    library: FaceLibrary, identity: Identity, name: str
+) -> None:
+    face = library.add("Ann", identity, consent="self")
+    library.add("Bob", identity, consent="self")
+    with pytest.raises(BadNameError):
+        library.rename(face.id, name)
+    assert library.face(face.id).name == "Ann"
+
+
+def test_nobody_is_not_renamed(library: FaceLibrary) -> None:
+    with pytest.raises(NotFoundError):
+        library.rename("0" * 32, "Ann")
