@@ -158,7 +158,7 @@ class FaceBatch:
         masks: `(n, S, S)` float32, 0 to 1: how much of the crop is to be put back.
         affine: `(n, 2, 3)` float32 from picture pixels to crop pixels.
         landmarks: `(n, 478, 3)` float32 in crop pixels.
-        identities: The face to put on, one a row.
+        identities: The face to put on, one a row, or none at all where nobody's is.
         track_ids: One a row, or none at all. Rows of one track are in the order of time and never in two batches of
             one window, so that a processor may carry something over from row to row.
     """
@@ -176,8 +176,8 @@ class FaceBatch:
         check_shape("masks", self.masks, (n, side, side))
         check_shape("affine", self.affine, (n, 2, 3))
         check_shape("landmarks", self.landmarks, (n, 478, 3))
-        if len(self.identities) != n:
-            raise ValueError(f"identities: got {len(self.identities)} rows, wanted {n}")
+        if self.identities and len(self.identities) != n:
+            raise ValueError(f"identities: got {len(self.identities)} rows, wanted {n} or none")
         if self.track_ids and len(self.track_ids) != n:
             raise ValueError(f"track_ids: got {len(self.track_ids)} rows, wanted {n} or none")
 

@@ -8,6 +8,7 @@ All crops of one call come from the window as it was given: a face never sees it
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import cv2
@@ -58,16 +59,24 @@ class _Row:
     mask: FloatArray
     affine: FloatArray
     landmarks: FloatArray
-    identity: Identity
+    identity: Identity | None
     track_id: TrackId | None
 
 
-def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
-    """Cut out every face that has an identity to put on and landmarks.
+def gets_a_face(face: Face) -> bool:
+    """Whether another face is to be put on."""
+    return face.identity is not None
+
+
+def align(
+    window: Window, spec: CropSpec, *, chosen: Callable[[Face], bool] = gets_a_face
+) -> list[AlignedFaces]:
+    """Cut out every chosen face that has landmarks.
 
     Args:
         window: Frames of one video, or one still.
         spec: The crop that a processor wants.
+        chosen: Which faces; all those of a call have an identity to put on, or none of them has.
 
     Returns:
         One entry a crop side, smaller sides first; rows in the order of frames and faces. All crops of one track
@@ -76,9 +85,11 @@ def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
         A face outside the picture, or whose five points lie on one spot, has no row: it stays as it is.
     """
     by_side: dict[int, list[_Row]] = defaultdict(list)
-    sides = _track_sides(window, spec)
+    sides = _track_sides([f for frame in window for f in frame.faces if chosen(f)], spec)
     for frame_index, frame in enumerate(window):
         for face_index, face in enumerate(frame.faces):
+            if not chosen(face):
+                continue
             slot = FaceSlot(frame_index, face_index)
             own = (
                 spec if face.track_id not in sides else replace(spec, size_px=sides[face.track_id])
@@ -89,13 +100,13 @@ def align(window: Window, spec: CropSpec) -> list[AlignedFaces]:
     return [_stacked(by_side[side]) for side in sorted(by_side)]
 
 
-def _track_sides(window: Window, spec: CropSpec) -> dict[TrackId | None, int]:
-    """The side that holds a track's face in every frame of the window; `native` crops only."""
+def _track_sides(faces: Sequence[Face], spec: CropSpec) -> dict[TrackId | None, int]:
+    """The side that holds each of a track's faces; `native` crops only."""
     sides: dict[TrackId | None, int] = {}
     if spec.template != "native":
         return sides
-    for face in (face for frame in window for face in frame.faces):
-        if face.track_id is not None and face.identity is not None and face.landmarks is not None:
+    for face in faces:
+        if face.track_id is not None and face.landmarks is not None:
             side = native_box(face.landmarks, spec).size_wh[0]
             sides[face.track_id] = max(side, sides.get(face.track_id, 0))
     return sides
@@ -121,7 +132,7 @@ def native_box(landmarks: FloatArray, spec: CropSpec) -> PixelBox:
 
 
 def _aligned_row(picture: Picture, face: Face, slot: FaceSlot, spec: CropSpec) -> _Row | None:
-    if face.identity is None or face.landmarks is None:
+    if face.landmarks is None:
         return None
     cut = _native if spec.template == "native" else _warped
     try:
@@ -183,7 +194,7 @@ def _stacked(rows: list[_Row]) -> AlignedFaces:
         masks=_stacked_masks([row.mask for row in rows]),
         affine=np.stack([row.affine for row in rows]),
         landmarks=np.stack([row.landmarks for row in rows]),
-        identities=tuple(row.identity for row in rows),
+        identities=tuple(row.identity for row in rows if row.identity is not None),
         track_ids=tuple(row.track_id for row in rows),
     )
     return AlignedFaces(batch, tuple(row.slot for row in rows))

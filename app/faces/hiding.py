@@ -18,10 +18,7 @@ from app.core.types import (
     Face,
     FaceBatch,
     Frame,
-    Identity,
-    IdentityId,
     RgbImage,
-    SourceView,
     TrackId,
     Window,
 )
@@ -57,7 +54,6 @@ class FaceHider:
 
     def __init__(self) -> None:
         self._recent: dict[TrackId, list[_Sighting]] = {}
-        self._nobody = _nobody()
 
     def hide(self, window: Window) -> Window:
         """Hide what is to be hidden; frames with nothing to hide are the same objects.
@@ -67,16 +63,9 @@ class FaceHider:
         """
         lost = self._lost(window)
         marked = tuple(
-            replace(
-                frame,
-                faces=tuple(
-                    replace(face, identity=self._nobody if face.is_blurred else None)
-                    for face in (*frame.faces, *lost[at])
-                ),
-            )
-            for at, frame in enumerate(window)
+            replace(frame, faces=(*frame.faces, *lost[at])) for at, frame in enumerate(window)
         )
-        aligned = align(marked, CROP)
+        aligned = align(marked, CROP, chosen=_is_to_be_hidden)
         pasted = paste(marked, aligned, [blurred(part.batch) for part in aligned])
         hidden = {(slot.frame, slot.face) for part in aligned for slot in part.slots}
         return tuple(
@@ -209,14 +198,5 @@ def _counted(before: Frame, after: Frame, hidden: set[int]) -> Frame:
     )
 
 
-def _nobody() -> Identity:
-    """Nobody's face, since only faces that get one are cut out."""
-    nothing = np.zeros(128, np.float32)
-    view = SourceView(
-        crop=np.zeros((1, 1, 3), np.uint8),
-        landmarks=np.zeros((478, 3), np.float32),
-        normed_embedding=nothing,
-    )
-    return Identity(
-        id=IdentityId("nobody"), label="nobody", views=(view,), normed_embedding=nothing
-    )
+def _is_to_be_hidden(face: Face) -> bool:
+    return face.is_blurred

@@ -34,11 +34,13 @@ class PeopleFound:
     Attributes:
         size_wh: Of the (first) upright picture; boxes are in pixels of their own file's picture.
         duration_s: Of all files together; 0 for stills.
+        clock_offset_s: What the times of the (first) file's places have lost against its own clock.
     """
 
     size_wh: tuple[int, int]
     duration_s: float
     people: tuple[Person, ...]
+    clock_offset_s: Fraction = Fraction(0)
 
     def to_json(self) -> dict[str, object]:
         """Plain JSON values; neither pixels nor embeddings."""
@@ -97,7 +99,12 @@ def find_people_of_all(
             gatherer.look(batch, _detect(info, tools), file=file)
             on_progress((file + _share(batch[-1], info)) / len(paths))
     on_progress(1.0)
-    return PeopleFound(size_wh=infos[0].size_wh, duration_s=duration_s, people=gatherer.people())
+    return PeopleFound(
+        size_wh=infos[0].size_wh,
+        duration_s=duration_s,
+        people=gatherer.people(),
+        clock_offset_s=infos[0].clock_offset_s,
+    )
 
 
 def _looks(path: Path, info: MediaInfo, limits: MediaLimits, every_s: float) -> Iterator[Frame]:

@@ -12,7 +12,6 @@ from app.core.types import Notice, Window
 from app.faces.hiding import FaceHider
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
-from app.media.probe import probe
 from app.pipeline.casting import Casting, people_in, prepare_casting
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
 from app.pipeline.people import PeopleFound, find_people
@@ -181,11 +180,10 @@ class _Cast:
             return _assigned_in_still(casting)
         if not casting.needs_people:
             return assigned(casting.by_likeness())
-        people = self._finds_people(self._spec.target, self._tools).people
+        found = self._finds_people(self._spec.target, self._tools)
         # Of a part the clock starts with the part, and people were seen by the whole file's.
-        whole = probe(self._spec.target, self._tools.limits)
-        clock_s = float(self._info.clock_offset_s - whole.clock_offset_s)
-        return assigned(casting.among(people, clock_s=clock_s))
+        clock_s = float(self._info.clock_offset_s - found.clock_offset_s)
+        return assigned(casting.among(found.people, clock_s=clock_s))
 
 
 def _assigned_in_still(casting: Casting) -> Stage:

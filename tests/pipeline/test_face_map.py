@@ -233,66 +233,48 @@ def test_a_saved_face_that_is_gone_is_not_found(render: Render, photos: dict[str
         render(photos["ada"], {"choices": [choice], "others": "leave"})
 
 
-@pytest.mark.parametrize(
-    ("face_map", "looks"),
-    [
-        pytest.param({}, 1, id="everybody"),
-        pytest.param({"choices": [{"person": 2, "action": "source"}], "others": "leave"}, 1, id="by number"),
-    ],
-)  # fmt: skip
-def test_a_still_is_looked_at_once(
-    face_map: dict[str, Any],
-    looks: int,
-    tools: Tools,
-    zoo: ModelZoo,
-    six_people_path: Path,
-    photos: dict[str, Path],
-    tmp_path: Path,
-) -> None:
-    detector = CountingDetector(zoo)
-    spec = RenderSpec(
-        sources=(photos["ada"],),
-        target=six_people_path,
-        output=tmp_path / "out.png",
-        consent="public-domain",
-        steps=(Step(processor="paint"),),
-        face_map=FaceMap[Path].model_validate(face_map),
-    )
-    counting = replace(tools, still_detector=detector)
-    LocalExecutor(counting).render(spec, on_progress=lambda _: None)
-    assert detector.looks == looks + 1, "one look at the photo of the face, one at the target"
+BY_NUMBER = {"choices": [{"person": 2, "action": "source"}], "others": "leave"}
+BY_PHOTO = {"choices": [{"reference": "ada", "action": "source"}], "others": "leave"}
 
 
 @pytest.mark.parametrize(
-    ("face_map", "is_looked_through"),
+    ("target", "face_map", "is_looked_through"),
     [
-        pytest.param({}, False, id="everybody"),
-        pytest.param({"choices": [{"reference": "ada", "action": "source"}], "others": "leave"}, False, id="a photo"),
-        pytest.param({"choices": [{"person": 2, "action": "source"}], "others": "leave"}, True, id="a number"),
+        pytest.param("still", {}, False, id="everybody of a still"),
+        pytest.param("still", BY_NUMBER, False, id="a number in a still"),
+        pytest.param("video", {}, False, id="everybody of a video"),
+        pytest.param("video", BY_PHOTO, False, id="a photo of somebody in a video"),
+        pytest.param("video", BY_NUMBER, True, id="a number in a video"),
     ],
-)  # fmt: skip
-def test_a_video_is_looked_through_only_where_numbers_are_asked_for(
+)
+def test_only_a_video_whose_people_are_numbered_is_looked_at_twice(
+    target: str,
     face_map: dict[str, Any],
     is_looked_through: bool,
     tools: Tools,
     zoo: ModelZoo,
+    six_people_path: Path,
     clip: Path,
     photos: dict[str, Path],
     tmp_path: Path,
 ) -> None:
     detector = CountingDetector(zoo)
+    is_still = target == "still"
     spec = RenderSpec(
         sources=(photos["ada"],),
-        target=clip,
-        output=tmp_path / "out.mkv",
+        target=six_people_path if is_still else clip,
+        output=tmp_path / ("out.png" if is_still else "out.mkv"),
         consent="public-domain",
         steps=(Step(processor="paint"),),
         face_map=FaceMap[str].model_validate(face_map).with_photos(lambda name: photos[name]),
         timing=Timing(end_s=0.32),
     )
-    counting = replace(tools, detector=detector)
+    counting = (
+        replace(tools, still_detector=detector) if is_still else replace(tools, detector=detector)
+    )
     LocalExecutor(counting).render(spec, on_progress=lambda _: None)
-    assert (detector.looks > 4) is is_looked_through
+    # One look at the photo and one at the still; the part of the video has its few key frames.
+    assert detector.looks == 2 if is_still else (detector.looks > 4) is is_looked_through
 
 
 def test_a_look_through_a_video_can_be_stopped(tools: Tools, clip: Path, tmp_path: Path) -> None:
