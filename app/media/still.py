@@ -65,8 +65,9 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
 def read_still(path: Path, limits: MediaLimits) -> Still:
     """Read a still, or the first picture of an animation or of several pages.
 
-    Gray, alpha and 16 bits stay what they are; a palette becomes RGB, with alpha where it has some; inks become RGB,
-    which a notice tells. Other pages, text chunks, thumbnails and everything private are not taken over.
+    Gray, alpha and 16 bits stay what they are; few bits become 8, and a palette RGB, with alpha where it has some; of
+    inks the RGB that they show is read, and they are kept beside it. Other pages, text chunks, thumbnails and
+    everything private are not taken over.
 
     Raises:
         MediaNotFoundError: There is no such file.
@@ -95,6 +96,7 @@ def read_still(path: Path, limits: MediaLimits) -> Still:
             jpeg=_jpeg_coding(still),
             is_lossless=_is_lossless(still),
             bits=still.bits,
+            few=still.few,
             notices=(*decoded.notices, *dropped),
         )
 

@@ -14,6 +14,7 @@ from app.core.planes import Plane, to_8_bits
 from app.core.types import Notice
 from app.media.hdr import is_hdr
 from app.media.still_avif import AVIF_BITS, encode_avif
+from app.media.still_few import DEPTH_RAISED, FewColorsPng, in_few_colors
 from app.media.still_png import encode_png
 from app.media.still_tiff import encode_tiff
 from app.media.still_types import Still, StillFormat
@@ -53,6 +54,7 @@ class _Task:
     still: Still
     xmp: bytes
     quality: int
+    few: FewColorsPng | None = None
 
     @property
     def image(self) -> Image.Image:
@@ -89,8 +91,9 @@ def encode_still(
     elif _loses_gray_profile(still, picture, encoding.format):
         picture = _in_srgb(picture)
     pixels, notices = _fitted(_interleaved(picture), encoding.format, still.bits)
-    task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality)
-    lost = (*((_TONE_MAPPED,) if is_tone_mapped else ()), *notices)
+    few, widened = _few(pixels, still, encoding.format)
+    task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality, few=few)
+    lost = (*((_TONE_MAPPED,) if is_tone_mapped else ()), *notices, *widened)
     try:
         return encoder(task), (*lost, *_coding_notices(still, encoding.format))
     except (OSError, ValueError, MemoryError) as error:
@@ -127,6 +130,16 @@ def _in_srgb(picture: Picture) -> Picture:
     bits = picture.pixel_format.bits
     alpha = tuple(to_8_bits(plane, bits) for plane in picture.planes[1:])
     return Picture((gray, *alpha), PIXEL_FORMATS["ya8" if alpha else "gray"])
+
+
+def _few(
+    pixels: Plane, still: Still, name: StillFormat
+) -> tuple[FewColorsPng | None, tuple[Notice, ...]]:
+    """The picture in as few bits as its file had, in a file of the same kind; or a word that it has more now."""
+    if still.few is None or name != still.format:
+        return None, ()
+    few = in_few_colors(pixels, still.few) if name == "png" else None
+    return few, (() if few is not None else (DEPTH_RAISED,))
 
 
 def _coding_notices(still: Still, name: StillFormat) -> tuple[Notice, ...]:
@@ -234,7 +247,7 @@ def _saved(task: _Task, name: str, **settings: object) -> bytes:
 
 
 def _png(task: _Task) -> bytes:
-    return encode_png(task.pixels, still=task.still, xmp=task.xmp)
+    return encode_png(task.pixels, still=task.still, xmp=task.xmp, few=task.few)
 
 
 def _tiff(task: _Task) -> bytes:

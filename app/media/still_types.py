@@ -7,6 +7,7 @@ from app.core.color import UNSPECIFIED, ColorTags
 from app.core.picture import Picture
 from app.core.types import Notice
 from app.media.hdr import is_hdr
+from app.media.still_few import FewColors
 
 StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif", "heic"]
 
@@ -47,6 +48,7 @@ class Still:
         jpeg: How a JPEG was encoded.
         is_lossless: The file keeps every pixel value.
         bits: Bits a channel in the file; more than 8 are held as 16.
+        few: How the file holds its few colors; `None` where it has 8 bits a channel or more.
         notices: What could not be kept.
     """
 
@@ -60,6 +62,7 @@ class Still:
     jpeg: JpegCoding | None = None
     is_lossless: bool = True
     bits: int = 8
+    few: FewColors | None = None
 
     @property
     def color_tags(self) -> ColorTags | None:
