@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 
 from app.core.errors import Cancelled
@@ -53,7 +53,8 @@ class LocalExecutor:
                 raise Cancelled("stopped on request")
 
         finds_people = partial(find_people, on_progress=stop_if_asked)
-        with open_plan(spec, self._tools, finds_people=finds_people) as plan:
+        with ExitStack() as opened:
+            plan = opened.enter_context(open_plan(spec, self._tools, finds_people=finds_people))
             clocks = [WorkClock() for _ in (*plan.stages, "the source")]
             encoding = WorkClock()
             tally = _Tally(self._occupancy(plan.parts, clocks, encoding))
@@ -66,6 +67,9 @@ class LocalExecutor:
                             plan.sink.write(frame)
                     tally.add(window)
                     on_progress(tally.progress(plan.frames_total))
+            with encoding.at_work():
+                # What the encoder still holds, the label, and the sound.
+                opened.close()
         return tally.result(spec, plan.notices(), plan.people())
 
     def _occupancy(
