@@ -125,7 +125,7 @@ def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
 def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo":
     """The models; `device` counts the time in which they run."""
     from app.inference.session import OrtModelZoo, ZooOptions
-    from app.runtime.lanes import run_side_by_side
+    from app.runtime.lanes import one_at_a_time, run_side_by_side
 
     return OrtModelZoo(
         manifest(settings),
@@ -139,6 +139,7 @@ def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo"
             cache_dir=settings.data_dir / "cache",
             run_many=run_side_by_side,
             cuda_graphs=settings.cuda_graphs,
+            gate=one_at_a_time(),
             at_work=nullcontext if device is None else device.at_work,
         ),
     )
