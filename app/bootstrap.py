@@ -7,7 +7,7 @@ wait for one.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from app.config import Settings
@@ -193,6 +193,7 @@ def benchmark(
     from app.inference.providers import label
     from app.inference.stub import StubZoo
     from app.runtime.benchmark import FACE_HEIGHT, QUICK, BenchmarkPlan, centers, measure
+    from app.runtime.crop_times import crop_times
 
     plan = QUICK if is_quick else BenchmarkPlan()
     known = manifest(settings)
@@ -210,7 +211,7 @@ def benchmark(
     with _zoo(settings) as zoo:
         tools = _tools_over(zoo, settings)
         statuses = inventory(settings).statuses()
-        return measure(
+        measured = measure(
             lambda _: tools,
             [status.spec.id for status in statuses if status.is_installed],
             plan,
@@ -218,6 +219,9 @@ def benchmark(
             models=models,
             on_progress=on_progress,
         )
+        on_progress("crops")
+        sizes_wh = [(width, height) for width, height, _ in plan.sizes_wh]
+        return replace(measured, crops=tuple(crop_times(zoo.provider, sizes_wh)))
 
 
 @contextmanager
