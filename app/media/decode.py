@@ -33,6 +33,7 @@ from app.media.info import MediaInfo
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import orientation_of, upright
 from app.media.probe import probe
+from app.media.side_data import has_captions
 from app.media.sniff import MediaKind
 from app.media.span import WHOLE, TimeSpan, exact_span, info_of_span, seek_before
 from app.media.webp_frames import animated_webp_frames
@@ -48,6 +49,11 @@ _HIDES_FRAMES: Final = frozenset({"vp8"})
 _DEINTERLACED: Final = Notice(
     "media.deinterlaced",
     "the video is interlaced; its frames were made whole, one for each pair of fields",
+)
+
+_CAPTIONS_DROPPED: Final = Notice(
+    "media.captions_dropped",
+    "closed captions lie inside the video's frames, where they cannot be kept; subtitle tracks were kept",
 )
 
 
@@ -81,6 +87,7 @@ class VideoReader:
         self._path = path
         self._limits = limits
         self._bad = 0
+        self._is_captioned = False
         self._notices: tuple[Notice, ...] = ()
         if self.info.kind == "still":
             raise NoVideoError("the file is a still picture, wanted a video")
@@ -126,6 +133,7 @@ class VideoReader:
             MediaTooLargeError: There are more frames than the limits allow.
         """
         self._bad = index = 0
+        self._is_captioned = False
         self._notices = self._end_notices
         clock = _Clock(self.info)
         with self._shown() as shown:
@@ -180,6 +188,7 @@ class VideoReader:
                 self._count_bad()
             if decoded is not None:
                 picture = self._upright(decoded)
+                self._is_captioned = self._is_captioned or has_captions(decoded)
             early.append(pts)
             if picture is not None:
                 yield from ((each, picture) for each in early)
@@ -216,6 +225,8 @@ class VideoReader:
     def _judge(self, count: int) -> None:
         if count == 0 or self._bad > MAX_BAD_SHARE * count:
             raise self._too_damaged(count)
+        if self._is_captioned:
+            self._notices = (*self._notices, _CAPTIONS_DROPPED)
         if self._bad:
             self._notices = (
                 *self._notices,
