@@ -116,13 +116,14 @@ def engine(
     models_dir: ModelsDirOption = None,
     device: DeviceOption = None,
     require_gpu: RequireGpuFlag = False,
+    name: Annotated[str, typer.Option(help="Its line in the register of engines.")] = "engine-0",
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
         settings = _settings(
             data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
         )
-        bootstrap.run_engine_process(settings, parent_fd=parent_fd)
+        bootstrap.run_engine_process(settings, name=name, parent_fd=parent_fd)
 
 
 @app.command()
