@@ -28,6 +28,7 @@ from app.media.deinterlace import Deinterlacer, Shown
 from app.media.demux import codec_name, main_video, opened, packets, video_decoder
 from app.media.expected import ExpectedFrames
 from app.media.frames import picture_of
+from app.media.hardware_decode import accelerator
 from app.media.holes import Complaints, Holes
 from app.media.info import MediaInfo
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
@@ -68,6 +69,7 @@ class VideoReader:
         limits: What is refused.
         span: The part to read; `info` is that of the part, whose clock starts with its first frame.
         probed: What `probe` said of the file, where somebody has asked already.
+        device: What decodes, see `decoding_device`; software without it.
 
     Raises:
         UsageError: No frame lies in the part.
@@ -82,10 +84,12 @@ class VideoReader:
         *,
         span: TimeSpan = WHOLE,
         probed: MediaInfo | None = None,
+        device: str | None = None,
     ) -> None:
         self.info: MediaInfo = probed or probe(path, limits)
         self._path = path
         self._limits = limits
+        self._device = device
         self._bad = 0
         self._is_captioned = False
         self._notices: tuple[Notice, ...] = ()
@@ -153,7 +157,8 @@ class VideoReader:
             frames = animated_webp_frames(self._path, self.info)
             yield self._in_span(Shown(frame.pts, frame) for frame in frames)
             return
-        with opened(self._path, self.info.container) as container:
+        hwaccel = None if self._device is None else accelerator(self._device)
+        with opened(self._path, self.info.container, hwaccel=hwaccel) as container:
             stream = main_video(container)
             start_s = (self._span.start_pts or 0) * (stream.time_base or Fraction(1))
             seek_before(container, stream, self.info.container, start_s)
