@@ -6,7 +6,7 @@ wait for one.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from app.runtime.benchmark import Benchmark
     from app.runtime.doctor import Diagnosis
     from app.runtime.fleet import EngineSeat
+    from app.runtime.occupancy import WorkClock
     from app.service import Studio
     from app.workbench import Workbench
 
@@ -88,9 +89,11 @@ def check_device_works(settings: Settings) -> None:
 
 def workbench(settings: Settings) -> "Workbench":
     """Everything in this process, for work here and now."""
+    from app.runtime.occupancy import WorkClock
     from app.workbench import Workbench
 
-    return Workbench(_tools(settings))
+    device = WorkClock()
+    return Workbench(_tools_over(_zoo(settings, device), settings), device)
 
 
 def face_library(settings: Settings) -> "FaceLibrary":
@@ -109,10 +112,6 @@ def build_engine(settings: Settings, model_id: str) -> None:
         zoo.build_engine(ModelId(model_id))
 
 
-def _tools(settings: Settings) -> "Tools":
-    return _tools_over(_zoo(settings), settings)
-
-
 def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
@@ -124,9 +123,10 @@ def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     return Tools.over(zoo, discover(), limits(settings), saved_face=saved_face)
 
 
-def _zoo(settings: Settings) -> "OrtModelZoo":
+def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo":
+    """The models; `device` counts the time in which they run."""
     from app.inference.session import OrtModelZoo, ZooOptions
-    from app.runtime.lanes import run_side_by_side
+    from app.runtime.lanes import one_at_a_time, run_side_by_side
 
     return OrtModelZoo(
         manifest(settings),
@@ -140,6 +140,8 @@ def _zoo(settings: Settings) -> "OrtModelZoo":
             cache_dir=settings.data_dir / "cache",
             run_many=run_side_by_side,
             cuda_graphs=settings.cuda_graphs,
+            gate=one_at_a_time(),
+            at_work=nullcontext if device is None else device.at_work,
         ),
     )
 
@@ -151,11 +153,17 @@ def _threads_of_one(engines: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EngineZoos:
-    """The models as an engine's jobs run them, and as somebody does who waits and watches."""
+    """The models as an engine's jobs run them, and as somebody does who waits and watches.
+
+    Attributes:
+        device: Kind of device on which they really run.
+        clock: Counts the time in which they run.
+    """
 
     jobs: "ModelZoo"
     people: "ModelZoo"
     device: str
+    clock: "WorkClock"
 
 
 @contextmanager
@@ -168,14 +176,16 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     from app.inference.providers import label
     from app.runtime.batch_sizes import BatchSizes
     from app.runtime.batcher import BatchingZoo
+    from app.runtime.occupancy import WorkClock
 
-    with _zoo(settings) as zoo:
+    clock = WorkClock()
+    with _zoo(settings, clock) as zoo:
         if zoo.provider.device == "cpu":
-            yield EngineZoos(zoo, zoo, "cpu")
+            yield EngineZoos(zoo, zoo, "cpu", clock)
             return
         remembered = settings.data_dir / "cache" / "batch_sizes.json"
         with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
-            yield EngineZoos(batching, batching.interactive(), zoo.provider.device)
+            yield EngineZoos(batching, batching.interactive(), zoo.provider.device, clock)
 
 
 def benchmark(
@@ -321,7 +331,7 @@ def run_engine_process(settings: Settings, *, name: str, parent_fd: int | None) 
             store=JobStore(database),
             engines=EngineRegister(database),
             folders=folders,
-            executor=LocalExecutor(jobs),
+            executor=LocalExecutor(jobs, zoos.clock),
             desk=LocalDesk(people, folders.previews_of(name), face_library(settings)),
             options=EngineOptions(name=name, device=zoos.device),
         )

@@ -16,6 +16,7 @@ from app.media.probe import probe
 from app.pipeline.casting import Casting, people_in, prepare_casting
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
 from app.pipeline.people import PeopleFound, find_people
+from app.pipeline.progress import WorkPart
 from app.pipeline.source import role_told
 from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import (
@@ -41,6 +42,7 @@ class Plan:
     Attributes:
         windows: Opens the target's frames; iterate once.
         stages: In order; each takes the windows of the one before.
+        parts: How people are told of each stage's work; as many as there are stages.
         sink: Takes the last stage's windows.
         notices: What is known so far; complete once all frames have passed.
         people: How results call the people whom the face map changes; known once the first frame has passed.
@@ -49,11 +51,14 @@ class Plan:
 
     windows: Callable[[], Iterator[Window]]
     stages: tuple[Stage, ...]
+    parts: tuple[WorkPart, ...]
     sink: Sink
     notices: Callable[[], tuple[Notice, ...]]
     people: Callable[[], tuple[str, ...]]
     frames_total: int | None
 
+
+_PARTS: tuple[WorkPart, ...] = ("find_faces", "change_faces")
 
 OpenTarget = Callable[[RenderSpec, MediaLimits], AbstractContextManager[Target]]
 FindPeople = Callable[[Path, Tools], PeopleFound]
@@ -92,6 +97,7 @@ def open_plan(
             yield Plan(
                 windows=lambda: into_windows(target.frames()),
                 stages=_stages(spec, steps, tools, who=cast.assigned, target=target),
+                parts=_PARTS,
                 sink=sink,
                 notices=lambda: (*cast.notices, *target.notices, *sink.notices),
                 people=lambda: cast.changed,

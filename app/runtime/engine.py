@@ -3,7 +3,6 @@
 It may die at any moment. The store then gives its job to the next engine, and what it left in scratch is removed.
 """
 
-import errno
 import logging
 import os
 import threading
@@ -24,7 +23,7 @@ from app.core.errors import (
     PolicyError,
     StorageFullError,
 )
-from app.core.storage import sync
+from app.core.storage import is_full, sync
 from app.jobs.engines import EngineRegister
 from app.jobs.folders import DataFolders, move_into_place, remove_tree
 from app.jobs.job import Claim, JobFailure, JobState
@@ -331,7 +330,7 @@ def _state_of(error: Exception) -> JobState:
 def _failure_of(error: Exception) -> JobFailure:
     if isinstance(error, AppError):
         return JobFailure(code=error.code, message=without_paths(error.message))
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and is_full(error):
         return JobFailure(code=StorageFullError.code, message="the disk is full")
     # What an unexpected error says may name files and people; it stays in the log.
     return JobFailure(code=AppError.code, message="")

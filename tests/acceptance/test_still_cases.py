@@ -45,7 +45,6 @@ TURNED = {f"img_rotated_{degrees:03}.jpg" for degrees in (45, 90, 135, 180, 270)
 """Faces that lie on their side: found, or said to be not found, but never swapped wrongly."""
 
 NOTICES = {
-    "img_cmyk.jpg": ("still.cmyk_converted",),
     "img_multipage.tiff": ("still.first_picture_only",),
     # Gray pixels with a profile for RGB.
     "img_grey_alpha.png": ("still.profile_dropped",),
