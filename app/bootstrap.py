@@ -6,12 +6,12 @@ wait for one.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from app.config import Settings
-from app.inference.cores import machine
+from app.inference.cores import machine, network_threads, usable_cores
 from app.inference.inventory import Inventory
 from app.inference.manifest import Manifest
 from app.media.limits import MediaLimits
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from app.pipeline.tools import Tools
     from app.runtime.benchmark import Benchmark
     from app.runtime.doctor import Diagnosis
+    from app.runtime.fleet import EngineSeat
     from app.runtime.occupancy import WorkClock
     from app.service import Studio
     from app.workbench import Workbench
@@ -132,7 +133,7 @@ def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo"
         settings.models_path,
         device=settings.device,
         requires_gpu=settings.require_gpu,
-        threads=settings.threads,
+        threads=settings.threads or _threads_of_one(settings.engines),
         options=ZooOptions(
             precision=settings.precision,
             budget_bytes=settings.device_memory_bytes,
@@ -143,6 +144,11 @@ def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo"
             at_work=nullcontext if device is None else device.at_work,
         ),
     )
+
+
+def _threads_of_one(engines: int) -> int:
+    """Of one network, where several engines share the processor."""
+    return max(1, network_threads(usable_cores()) // max(1, engines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +259,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
 
     bounds = limits(settings)
     folders = DataFolders(settings.data_dir)
+    seats = _engine_seats(settings)
     with _open_database(settings) as database:
         sweep_orphans(database, folders)
         register = EngineRegister(database)
@@ -271,13 +278,33 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             models=manifest(settings).models,
             models_dir=settings.models_path,
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
-            engine=EngineCaller(folders.engine_socket),
+            engine=EngineCaller(*(folders.socket_of(seat.name) for seat in seats)),
             max_queued_jobs=settings.max_queued_jobs,
         )
-        # What came from the command line is not in the environment that the engine inherits.
-        command = (*ENGINE_COMMAND, *_engine_arguments(settings))
-        with Supervisor(register, SupervisorOptions(command=command), should_stop=should_stop):
+        register.keep_only([seat.name for seat in seats])
+        with ExitStack() as engines:
+            for seat in seats:
+                options = SupervisorOptions(
+                    # What came from the command line is not in the environment that the engine inherits.
+                    command=(*ENGINE_COMMAND, "--name", seat.name, *_engine_arguments(settings)),
+                    engine_name=seat.name,
+                    environment={**os.environ, **seat.environment},
+                )
+                engines.enter_context(Supervisor(register, options, should_stop=should_stop))
             yield Studio(parts)
+
+
+def _engine_seats(settings: Settings) -> tuple["EngineSeat", ...]:
+    from app.inference.gpu import gpu_names
+    from app.runtime.fleet import engine_seats
+
+    gpus = gpu_names(os.environ)
+    if len(gpus) > 1:
+        # The runtime takes long to load; the one GPU, or none, is found without it.
+        from app.inference.providers import cuda_gpus
+
+        gpus = cuda_gpus(settings.device, os.environ)
+    return engine_seats(settings.engines, gpus)
 
 
 def _engine_arguments(settings: Settings) -> tuple[str, ...]:
@@ -287,7 +314,7 @@ def _engine_arguments(settings: Settings) -> tuple[str, ...]:
     return (*given, "--device", settings.device, *gpu)
 
 
-def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
+def run_engine_process(settings: Settings, *, name: str, parent_fd: int | None) -> None:
     """Run the jobs of a data folder until asked to stop, or until the parent process is gone."""
     from app.jobs.engines import EngineRegister
     from app.jobs.folders import DataFolders
@@ -309,7 +336,7 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
             engines=EngineRegister(database),
             folders=folders,
             executor=LocalExecutor(jobs, zoos.clock),
-            desk=LocalDesk(people, folders.previews, face_library(settings)),
-            options=EngineOptions(device=zoos.device),
+            desk=LocalDesk(people, folders.previews_of(name), face_library(settings)),
+            options=EngineOptions(name=name, device=zoos.device),
         )
         run_engine(parts, should_stop=should_stop)

@@ -69,7 +69,7 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="processor.option=value; `python -m app processors` lists them."),
 ]
-HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Encode on the GPU if that works.")]
+HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Decode and encode on the GPU where that works.")]
 SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
 StartOption = Annotated[str | None, typer.Option(help="Begin here: seconds, or 1:02:03.5.")]
 EndOption = Annotated[str | None, typer.Option(help="End here; like --start.")]
@@ -116,13 +116,14 @@ def engine(
     models_dir: ModelsDirOption = None,
     device: DeviceOption = None,
     require_gpu: RequireGpuFlag = False,
+    name: Annotated[str, typer.Option(help="Its line in the register of engines.")] = "engine-0",
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
         settings = _settings(
             data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
         )
-        bootstrap.run_engine_process(settings, parent_fd=parent_fd)
+        bootstrap.run_engine_process(settings, name=name, parent_fd=parent_fd)
 
 
 @app.command()

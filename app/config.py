@@ -51,6 +51,9 @@ class Settings(BaseSettings):
     device_memory_bytes: int = Field(
         default=0, ge=0, description="memory of the device for networks; 0 is what is free"
     )
+    engines: int = Field(
+        default=0, ge=0, le=64, description="engine processes; 0 is one for each GPU, or one"
+    )
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is half the cores"
     )

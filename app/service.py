@@ -128,12 +128,9 @@ class Studio:
     def readiness(self) -> Readiness:
         """Whether a job handed in now would run, and if not, why."""
         engines = self._parts.engines.all()
-        problems = [
-            engine.problem
-            for engine in engines
-            # What a living engine says of itself, or its supervisor of one that has ended.
-            if engine.problem and (engine.is_alive or engine.state in ("starting", "stopped"))
-        ]
+        problems = []
+        if not any(engine.is_alive and not engine.problem for engine in engines):
+            problems = [engine.trouble for engine in engines if engine.trouble]
         if not any(engine.is_alive for engine in engines):
             problems.append(EngineNotRunningError.code)
         if any(s.bundle == "embedded" and not self._is_installed(s) for s in self._parts.models):

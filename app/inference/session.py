@@ -66,7 +66,7 @@ class OrtModelZoo:
             models_dir: Where the installed files are.
             device: `auto` takes the best that works; `cuda` accepts nothing else.
             requires_gpu: Take the CPU for no device at all.
-            threads: Of one network on the CPU; 0 is one a usable core.
+            threads: Of one network on the CPU; 0 is half the usable cores.
             options: Precision, memory, and what is remembered.
         """
         self._manifest = manifest

@@ -1,7 +1,7 @@
 """What every plan of a process shares."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -17,6 +17,7 @@ from app.faces.tracker import FaceTracker
 from app.faces.turning import TurningDetector
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
+from app.pipeline.recent import RecentFaces
 from app.processors.base import ProcessorSpec
 from app.safety.gate import ContentGate
 
@@ -40,6 +41,7 @@ class Tools:
         detector: For frames of a video; `still_detector` looks more closely.
         masker: Says what lies in front of a face.
         saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
+        recent_faces: Faces made of photos lately.
     """
 
     zoo: ModelZoo
@@ -52,6 +54,7 @@ class Tools:
     gate: ContentGate
     masker: FaceMasker
     saved_face: LoadSavedFace
+    recent_faces: RecentFaces = field(default_factory=RecentFaces)
 
     @classmethod
     def over(

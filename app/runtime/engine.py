@@ -104,12 +104,11 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
         should_stop: For example a `StopFlag`.
     """
     sweep_scratch(parts.store, parts.folders)
-    for preview in parts.folders.previews.iterdir():
-        remove_tree(preview)
+    fresh_previews(parts.folders, parts.options.name)
     turns = Turns()
     with (
         _Heart(parts, should_stop, turns) as heart,
-        Endpoint(parts.folders.engine_socket, parts.desk, turns) as endpoint,
+        Endpoint(parts.folders.socket_of(parts.options.name), parts.desk, turns) as endpoint,
     ):
         logger.info("engine %s is ready", parts.options.name)
         queue = _Queue(parts)
@@ -123,6 +122,12 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
                 # What engines before this one have left of a job that was given up goes here, too.
                 sweep_scratch(parts.store, parts.folders)
     logger.info("engine %s has stopped", parts.options.name)
+
+
+def fresh_previews(folders: DataFolders, engine: str) -> None:
+    """Make an engine's folder of previews, empty: what is in it is of its last life."""
+    remove_tree(folders.previews_of(engine))
+    folders.previews_of(engine).mkdir(parents=True, exist_ok=True)
 
 
 def sweep_scratch(store: JobStore, folders: DataFolders) -> None:

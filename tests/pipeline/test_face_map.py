@@ -19,6 +19,7 @@ from app.faces.detector import FaceDetector
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
 from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.recent import RecentFaces
 from app.pipeline.source import source_identity
 from app.pipeline.spec import FaceMap, OutputChoices, RenderSpec, Step, Timing
 from app.pipeline.tools import Tools
@@ -258,7 +259,7 @@ def test_a_still_is_looked_at_once(
         steps=(Step(processor="paint"),),
         face_map=FaceMap[Path].model_validate(face_map),
     )
-    counting = replace(tools, still_detector=detector)
+    counting = replace(tools, still_detector=detector, recent_faces=RecentFaces())
     LocalExecutor(counting).render(spec, on_progress=lambda _: None)
     assert detector.looks == looks + 1, "one look at the photo of the face, one at the target"
 
