@@ -211,7 +211,8 @@ def _ink_coding(
     still: OpenStill, image: JpegImagePlugin.JpegImageFile, tables: tuple[tuple[int, ...], ...]
 ) -> JpegCoding:
     """Inks are written as inks: of luma, chroma and black, an ink is most like luma."""
-    if image.info.get("adobe_transform") == _LUMA_AND_CHROMA_OF_INKS:
+    is_luma_first = image.info.get("adobe_transform") == _LUMA_AND_CHROMA_OF_INKS
+    if is_luma_first or len(set(tables)) == 1:
         tables = tables[:1]
     if still.orientation.is_transposed:
         tables = tuple(_transposed(table) for table in tables)

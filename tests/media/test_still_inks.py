@@ -207,6 +207,7 @@ def test_a_jpeg_of_inks_is_coded_again_as_it_was(
         assert isinstance(after, JpegImagePlugin.JpegImageFile)
         tables = [[image.quantization[x[3]] for x in image.layer] for image in (before, after)]
         assert tables[0] == tables[1]
+        assert len(before.quantization) == len(after.quantization), "and no table twice"
         assert {layer[1:3] for layer in after.layer} == {(1, 1)}
         assert bool(after.info.get("progressive")) == is_progressive
 
