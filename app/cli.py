@@ -69,7 +69,9 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="processor.option=value; `python -m app processors` lists them."),
 ]
-HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Decode and encode on the GPU where that works.")]
+HardwareFlag = Annotated[
+    bool, typer.Option("--hardware", help="Decode and encode on the GPU where that works.")
+]
 SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
 StartOption = Annotated[str | None, typer.Option(help="Begin here: seconds, or 1:02:03.5.")]
 EndOption = Annotated[str | None, typer.Option(help="End here; like --start.")]
