@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from app.core.errors import DegenerateKpsError
-from app.core.geometry import TEMPLATES_112, invert_affine, similarity, transform_points
+from app.core.geometry import invert_affine, similarity, template_points, transform_points
 from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import (
@@ -157,7 +157,7 @@ def _warped(
     picture: Picture, face: Face, spec: CropSpec
 ) -> tuple[RgbImage, FloatArray, FloatArray]:
     side = spec.size_px
-    affine = similarity(face.kps, TEMPLATES_112[spec.template] * (side / 112))
+    affine = similarity(face.kps, template_points(spec.template, side))
     return sample_square(picture, affine, side), _inside_mask(picture.size_wh, affine, side), affine
 
 

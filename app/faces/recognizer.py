@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.geometry import TEMPLATES_112, FloatArray, similarity
+from app.core.geometry import FloatArray, similarity, template_points
 from app.core.picture import Picture
 from app.core.types import Face
 from app.faces.sampling import sample_square
@@ -67,5 +67,5 @@ def normed(vectors: FloatArray) -> FloatArray:
 
 
 def _aligned(picture: Picture, face: Face) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    affine = similarity(face.kps, TEMPLATES_112["arcface_112"])
+    affine = similarity(face.kps, template_points("arcface_112", _CROP_PX))
     return sample_square(picture, affine, _CROP_PX)
