@@ -84,9 +84,9 @@ def _patch(batch: FaceBatch, row: int) -> _Patch | None:
     if float(mask.max()) < VISIBLE:
         return None
     affine = batch.affine[row]
-    scale = float(np.sqrt(abs(np.linalg.det(affine[:, :2]))))
-    size_px = _size_px(batch.landmarks[row]) / scale
-    return _Patch(batch.crops[row], mask, affine, size_px)
+    # In the picture, where it is compared with faces that may be turned otherwise: a crop may stand upright.
+    points = transform_points(batch.landmarks[row, :, :2], invert_affine(affine))
+    return _Patch(batch.crops[row], mask, affine, _size_px(points))
 
 
 def _with_patches(frame: Frame, patches: list[_Patch]) -> Frame:
