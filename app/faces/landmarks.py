@@ -19,11 +19,13 @@ from app.core.mesh_topology import (
 from app.core.picture import Picture
 from app.core.types import Face, RgbImage
 from app.faces.sampling import sample_square
-from app.inference.spec import ModelId, ModelZoo, Outputs
+from app.inference.feeds import picture_feed
+from app.inference.spec import InputContract, ModelId, ModelZoo, Outputs
 
 MODEL = ModelId("face-mesh-attention")
 CROP_PX = 192
 
+_INPUT = InputContract(name="input", layout="nchw", color="rgb", std=(255.0, 255.0, 255.0))
 SIDE_PER_FACE = 1.5
 """Side of a crop, of the face's longer side."""
 
@@ -126,8 +128,7 @@ class FaceLandmarker:
         Args:
             crops: `(n, 192, 192, 3)` uint8 RGB, the face upright and 128 pixels large in the middle.
         """
-        feed = crops.transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255)
-        outputs = self._session.run({"input": feed})
+        outputs = self._session.run({_INPUT.name: picture_feed(crops, _INPUT)})
         presence = _sigmoid(np.asarray(outputs["presence"], np.float32)[:, 0])
         return assemble(outputs), presence
 

@@ -16,6 +16,10 @@ from app.inference.spec import ModelId, ModelZoo, Outputs
 _SEEN_PX, _GRID = 256, 64
 _FACE_PX = 195.0
 """Longer side of the face's box in the crop that the network was trained with."""
+_INNER_PX = round(CROP_PX / SIDE_PER_FACE * _SEEN_PX / _FACE_PX)
+_BORDER_PX = (CROP_PX - _INNER_PX) // 2
+_INNER = slice(_BORDER_PX, _BORDER_PX + _INNER_PX)
+"""The middle of the usual crop in which the face's box is as large as the network wants it."""
 _CERTAIN = 0.9
 """A heat map's peak that counts as certain."""
 
@@ -40,16 +44,13 @@ class FanLandmarker(FaceLandmarker):
 
     def in_crops(self, crops: RgbImage) -> Located:
         """See `FaceLandmarker.in_crops`."""
-        side = CROP_PX / SIDE_PER_FACE * _SEEN_PX / _FACE_PX
-        scale = np.float32(_SEEN_PX / side)
-        shift = _SEEN_PX / 2 - scale * CROP_PX / 2
-        affine = np.array([[scale, 0, shift], [0, scale, shift]], np.float32)
-        seen = np.stack([cv2.warpAffine(crop, affine, (_SEEN_PX, _SEEN_PX)) for crop in crops])
-        feeds = {
-            self._contract.name: picture_feed(seen.astype(np.uint8, copy=False), self._contract)
-        }
+        seen = np.empty((len(crops), _SEEN_PX, _SEEN_PX, 3), np.uint8)
+        for square, crop in zip(seen, crops, strict=True):
+            cv2.resize(crop[_INNER, _INNER], (_SEEN_PX, _SEEN_PX), dst=square)
+        feeds = {self._contract.name: picture_feed(seen, self._contract)}
         points, scores = decode_fan(self._session.run(feeds))
-        return self._fit.mesh((points - shift) / scale), scores
+        in_crop = points * np.float32(_INNER_PX / _SEEN_PX) + np.float32(_BORDER_PX)
+        return self._fit.mesh(in_crop), scores
 
 
 def decode_fan(outputs: Outputs) -> tuple[FloatArray, FloatArray]:
