@@ -164,10 +164,14 @@ def _warped(
 def _inside_mask(size_wh: tuple[int, int], affine: FloatArray, side_px: int) -> FloatArray:
     """1 where a crop pixel's center lies in the picture."""
     back = invert_affine(affine)
+    w, h = size_wh
+    ends = np.array([[0, 0], [side_px, 0], [0, side_px], [side_px, side_px]], np.float32) - 0.5
+    corners = transform_points(ends.astype(np.float32), back)
+    if (corners >= -0.5).all() and (corners <= np.array([w - 0.5, h - 0.5])).all():
+        return _ones(side_px)
     steps = np.arange(side_px, dtype=np.float32)
     x = back[0, 0] * steps + back[0, 1] * steps[:, None] + back[0, 2]
     y = back[1, 0] * steps + back[1, 1] * steps[:, None] + back[1, 2]
-    w, h = size_wh
     inside = (x >= -0.5) & (x <= w - 0.5) & (y >= -0.5) & (y <= h - 0.5)
     return np.asarray(inside, dtype=np.float32)
 

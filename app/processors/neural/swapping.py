@@ -1,5 +1,6 @@
 """Runs a swap network on aligned faces: `source` is a vector of the face to put on, `target` the crop to change."""
 
+import cv2
 import numpy as np
 
 from app.core.types import FloatArray, RgbImage, check_shape
@@ -72,6 +73,12 @@ class SwapNetwork:
 
 def pixels_of(values: FloatArray, contract: InputContract) -> RgbImage:
     """Undo a contract: `(n, 3, H, W)` as the network gives them to `(n, H, W, 3)` uint8 RGB."""
-    mean, std = np.array(contract.mean, np.float32), np.array(contract.std, np.float32)
-    pixels = values.transpose(0, 2, 3, 1) * std + mean
-    return np.asarray(np.rint(np.clip(pixels, 0, 255)), np.uint8)
+    pixels = np.empty((len(values), *values.shape[2:], 3), np.uint8)
+    for row, planes in zip(pixels, values, strict=True):
+        channels = [
+            # Scaled, shifted, rounded and clipped in one go.
+            cv2.addWeighted(plane, std, plane, 0, mean, dtype=cv2.CV_8U)
+            for plane, std, mean in zip(planes, contract.std, contract.mean, strict=True)
+        ]
+        cv2.merge(channels, dst=row)
+    return pixels
