@@ -26,11 +26,10 @@ def sample_square(picture: Picture, affine: FloatArray, side_px: int) -> RgbImag
     Returns:
         `(S, S, 3)` uint8 RGB.
     """
-    scale = float(np.hypot(affine[0, 0], affine[1, 0]))
-    if scale >= 1 and picture.pixel_format.family == "yuv":
+    if picture.pixel_format.family == "yuv":
         return warped(picture, affine, side_px)
     box = _covering_box(affine, side_px, picture.size_wh)
-    scale = min(1.0, scale)
+    scale = min(1.0, float(np.sqrt(abs(np.linalg.det(affine[:, :2])))))
     w, h = box.size_wh
     read_wh = max(1, round(w * scale)), max(1, round(h * scale))
     patch = picture.read(box, read_wh)
