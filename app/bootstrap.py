@@ -113,14 +113,25 @@ def build_engine(settings: Settings, model_id: str) -> None:
 
 
 def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
+    from app.inference.spec import ModelId
+    from app.pipeline.analysis import AnalysisChoice
     from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
-    saved_face = face_library(settings).identity
-    return Tools.over(zoo, discover(), limits(settings), saved_face=saved_face)
+    return Tools.over(
+        zoo,
+        discover(),
+        limits(settings),
+        saved_face=face_library(settings).identity,
+        analysis=AnalysisChoice(
+            detector=ModelId(settings.detector),
+            landmarker=ModelId(settings.landmarker),
+            recognizer=ModelId(settings.recognizer),
+        ),
+    )
 
 
 def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo":

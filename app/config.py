@@ -40,6 +40,11 @@ class Settings(BaseSettings):
     max_animation_frames: int = Field(
         default=100_000, gt=0, description="frames of an animated picture"
     )
+    detector: str = Field(default="yunet", description="id of the model that finds faces")
+    landmarker: str = Field(
+        default="face-mesh-attention", description="id of the model that measures faces"
+    )
+    recognizer: str = Field(default="sface", description="id of the model that tells people apart")
     device: DeviceChoice = Field(default="auto", description="where networks run")
     require_gpu: bool = Field(default=False, description="refuse to start where only the CPU works")
     precision: Literal["auto", "full", "half"] = Field(

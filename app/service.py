@@ -11,7 +11,7 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import BinaryIO
 
-from app.catalog import ModelInfo, ProcessorInfo, Readiness
+from app.catalog import ModelInfo, ProcessorInfo, Readiness, processor_infos, require_models
 from app.core.errors import (
     ConsentRequiredError,
     EngineNotRunningError,
@@ -99,16 +99,8 @@ class Studio:
 
     def processors(self) -> tuple[ProcessorInfo, ...]:
         """All processors, in the order in which they run."""
-        specs = sorted(self._parts.processors.values(), key=lambda spec: (spec.order, spec.id))
-        return tuple(
-            ProcessorInfo(
-                id=spec.id,
-                title=spec.title,
-                order=spec.order,
-                options_schema=spec.options.model_json_schema(),
-            )
-            for spec in specs
-        )
+        installed = [spec for spec in self._parts.models if self._is_installed(spec)]
+        return processor_infos(self._parts.processors.values(), installed)
 
     def models(self) -> tuple[ModelInfo, ...]:
         """All known models, in the manifest's order, and whether each is installed."""
@@ -386,6 +378,7 @@ class Studio:
 
     def _checked(self, step: Step) -> Step:
         options = checked_options(self._parts.processors, step.processor, step.options)
+        require_models(options, self._parts.models, is_installed=self._is_installed)
         return Step(processor=step.processor, options=options.model_dump(mode="json"))
 
 
