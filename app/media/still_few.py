@@ -23,7 +23,7 @@ DEPTH_RAISED = Notice(
 
 _GRAY, _PALETTE = 0, 3
 _ROWS = 256
-"""A picture that has got more colors is known after some strips of it."""
+"""In strips: what has got more colors is known after some of them, and nothing of the whole size is held twice."""
 _OPAQUE = np.uint32(0xFF00_0000)
 
 
@@ -109,18 +109,21 @@ def _clear_value(values: NDArray[np.uint8], alpha: Plane, bits: int) -> bytes | 
 
 
 def _in_palette(pixels: Plane, bits: int) -> FewColorsPng | None:
-    numbers = _numbers(pixels)
+    strips = [slice(top, top + _ROWS) for top in range(0, len(pixels), _ROWS)]
     colors = np.empty(0, np.uint32)
-    for top in range(0, len(numbers), _ROWS):
-        colors = np.union1d(colors, numbers[top : top + _ROWS])
+    for rows in strips:
+        colors = np.union1d(colors, _numbers(pixels[rows]))
         if len(colors) > 1 << bits:
             return None
+    values = np.empty(pixels.shape[:2], np.uint8)
+    for rows in strips:
+        values[rows] = np.searchsorted(colors, _numbers(pixels[rows]))
     # Alpha stands in the highest byte, so what is not opaque comes first, and only that needs an entry.
     # A picture with alpha keeps it also where nothing is transparent.
     see_through = max(int((colors < _OPAQUE).sum()), pixels.shape[2] - 3)
     shown = colors.astype(">u4").view(np.uint8).reshape(-1, 4)
     return FewColorsPng(
-        values=np.searchsorted(colors, numbers).astype(np.uint8),
+        values=values,
         bits=bits,
         color_type=_PALETTE,
         palette=shown[:, 1:].tobytes(),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
@@ -65,15 +66,16 @@ class Inks:
         out = self.pixels.copy()
         for top in range(0, len(out), _ROWS):
             rows = slice(top, top + _ROWS)
-            is_changed = np.abs(rgb[rows].astype(np.int16) - self.rgb[rows]).max(axis=2)
-            if is_changed.any():
-                columns = np.flatnonzero(is_changed.any(axis=0))
+            by_channel = cv2.split(cv2.absdiff(rgb[rows], self.rgb[rows]))
+            change = np.asarray(np.maximum.reduce(by_channel), np.uint8)
+            if change.any():
+                columns = np.flatnonzero(change.any(axis=0))
                 box = rows, slice(int(columns[0]), int(columns[-1]) + 1)
-                out[box] = self._mixed(box, np.asarray(rgb[box], np.uint8), is_changed[:, box[1]])
+                out[box] = self._mixed(box, np.asarray(rgb[box], np.uint8), change[:, box[1]])
         return cast("Plane", out)
 
     def _mixed(
-        self, box: tuple[slice, slice], rgb: NDArray[np.uint8], change: NDArray[np.int16]
+        self, box: tuple[slice, slice], rgb: NDArray[np.uint8], change: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
         """The profile's own mixture of the new color, with what was special about the old one as far as it is there."""
         before = self.pixels[box]
@@ -127,8 +129,7 @@ def _transform(
 
 def _subtracted(inks: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """What white paper shows that each ink takes its share of."""
-    paper = 255 - inks.astype(np.uint32)
-    return ((paper[..., :3] * paper[..., 3:] + 127) // 255).astype(np.uint8)
+    return np.asarray(Image.fromarray(inks, _INKS).convert(_RGB))
 
 
 def _added(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
