@@ -6,12 +6,12 @@ wait for one.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from app.config import Settings
-from app.inference.cores import machine
+from app.inference.cores import machine, network_threads, usable_cores
 from app.inference.inventory import Inventory
 from app.inference.manifest import Manifest
 from app.media.limits import MediaLimits
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from app.pipeline.tools import Tools
     from app.runtime.benchmark import Benchmark
     from app.runtime.doctor import Diagnosis
+    from app.runtime.fleet import EngineSeat
+    from app.runtime.occupancy import WorkClock
     from app.service import Studio
     from app.workbench import Workbench
 
@@ -87,9 +89,11 @@ def check_device_works(settings: Settings) -> None:
 
 def workbench(settings: Settings) -> "Workbench":
     """Everything in this process, for work here and now."""
+    from app.runtime.occupancy import WorkClock
     from app.workbench import Workbench
 
-    return Workbench(_tools(settings))
+    device = WorkClock()
+    return Workbench(_tools_over(_zoo(settings, device), settings), device)
 
 
 def face_library(settings: Settings) -> "FaceLibrary":
@@ -127,48 +131,69 @@ def build_engine(settings: Settings, model_id: str) -> None:
         zoo.build_engine(ModelId(model_id))
 
 
-def _tools(settings: Settings) -> "Tools":
-    return _tools_over(_zoo(settings), settings)
-
-
 def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
+    from app.inference.spec import ModelId
+    from app.pipeline.analysis import AnalysisChoice
     from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
 
     return_large_blocks()
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
-    saved_face = face_library(settings).identity
-    return Tools.over(zoo, discover(), limits(settings), saved_face=saved_face)
+    return Tools.over(
+        zoo,
+        discover(),
+        limits(settings),
+        saved_face=face_library(settings).identity,
+        analysis=AnalysisChoice(
+            detector=ModelId(settings.detector),
+            landmarker=ModelId(settings.landmarker),
+            recognizer=ModelId(settings.recognizer),
+        ),
+    )
 
 
-def _zoo(settings: Settings) -> "OrtModelZoo":
+def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo":
+    """The models; `device` counts the time in which they run."""
     from app.inference.session import OrtModelZoo, ZooOptions
-    from app.runtime.lanes import run_side_by_side
+    from app.runtime.lanes import one_at_a_time, run_side_by_side
 
     return OrtModelZoo(
         manifest(settings),
         settings.models_path,
         device=settings.device,
         requires_gpu=settings.require_gpu,
-        threads=settings.threads,
+        threads=settings.threads or _threads_of_one(settings.engines),
         options=ZooOptions(
             precision=settings.precision,
             budget_bytes=settings.device_memory_bytes,
             cache_dir=settings.data_dir / "cache",
             run_many=run_side_by_side,
             cuda_graphs=settings.cuda_graphs,
+            gate=one_at_a_time(),
+            at_work=nullcontext if device is None else device.at_work,
         ),
     )
 
 
+def _threads_of_one(engines: int) -> int:
+    """Of one network, where several engines share the processor."""
+    return max(1, network_threads(usable_cores()) // max(1, engines))
+
+
 @dataclass(frozen=True, slots=True)
 class EngineZoos:
-    """The models as an engine's jobs run them, and as somebody does who waits and watches."""
+    """The models as an engine's jobs run them, and as somebody does who waits and watches.
+
+    Attributes:
+        device: Kind of device on which they really run.
+        clock: Counts the time in which they run.
+    """
 
     jobs: "ModelZoo"
     people: "ModelZoo"
     device: str
+    clock: "WorkClock"
 
 
 @contextmanager
@@ -181,14 +206,16 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     from app.inference.providers import label
     from app.runtime.batch_sizes import BatchSizes
     from app.runtime.batcher import BatchingZoo
+    from app.runtime.occupancy import WorkClock
 
-    with _zoo(settings) as zoo:
+    clock = WorkClock()
+    with _zoo(settings, clock) as zoo:
         if zoo.provider.device == "cpu":
-            yield EngineZoos(zoo, zoo, "cpu")
+            yield EngineZoos(zoo, zoo, "cpu", clock)
             return
         remembered = settings.data_dir / "cache" / "batch_sizes.json"
         with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
-            yield EngineZoos(batching, batching.interactive(), zoo.provider.device)
+            yield EngineZoos(batching, batching.interactive(), zoo.provider.device, clock)
 
 
 def benchmark(
@@ -202,6 +229,7 @@ def benchmark(
     from app.inference.providers import label
     from app.inference.stub import StubZoo
     from app.runtime.benchmark import FACE_HEIGHT, QUICK, BenchmarkPlan, centers, measure
+    from app.runtime.crop_times import crop_times
 
     plan = QUICK if is_quick else BenchmarkPlan()
     known = manifest(settings)
@@ -219,7 +247,7 @@ def benchmark(
     with _zoo(settings) as zoo:
         tools = _tools_over(zoo, settings)
         statuses = inventory(settings).statuses()
-        return measure(
+        measured = measure(
             lambda _: tools,
             [status.spec.id for status in statuses if status.is_installed],
             plan,
@@ -227,6 +255,9 @@ def benchmark(
             models=models,
             on_progress=on_progress,
         )
+        on_progress("crops")
+        sizes_wh = [(width, height) for width, height, _ in plan.sizes_wh]
+        return replace(measured, crops=tuple(crop_times(zoo.provider, sizes_wh)))
 
 
 @contextmanager
@@ -258,6 +289,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
 
     bounds = limits(settings)
     folders = DataFolders(settings.data_dir)
+    seats = _engine_seats(settings)
     with _open_database(settings) as database:
         sweep_orphans(database, folders)
         register = EngineRegister(database)
@@ -276,13 +308,33 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             models=manifest(settings).models,
             models_dir=settings.models_path,
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
-            engine=EngineCaller(folders.engine_socket),
+            engine=EngineCaller(*(folders.socket_of(seat.name) for seat in seats)),
             max_queued_jobs=settings.max_queued_jobs,
         )
-        # What came from the command line is not in the environment that the engine inherits.
-        command = (*ENGINE_COMMAND, *_engine_arguments(settings))
-        with Supervisor(register, SupervisorOptions(command=command), should_stop=should_stop):
+        register.keep_only([seat.name for seat in seats])
+        with ExitStack() as engines:
+            for seat in seats:
+                options = SupervisorOptions(
+                    # What came from the command line is not in the environment that the engine inherits.
+                    command=(*ENGINE_COMMAND, "--name", seat.name, *_engine_arguments(settings)),
+                    engine_name=seat.name,
+                    environment={**os.environ, **seat.environment},
+                )
+                engines.enter_context(Supervisor(register, options, should_stop=should_stop))
             yield Studio(parts)
+
+
+def _engine_seats(settings: Settings) -> tuple["EngineSeat", ...]:
+    from app.inference.gpu import gpu_names
+    from app.runtime.fleet import engine_seats
+
+    gpus = gpu_names(os.environ)
+    if len(gpus) > 1:
+        # The runtime takes long to load; the one GPU, or none, is found without it.
+        from app.inference.providers import cuda_gpus
+
+        gpus = cuda_gpus(settings.device, os.environ)
+    return engine_seats(settings.engines, gpus)
 
 
 def _engine_arguments(settings: Settings) -> tuple[str, ...]:
@@ -292,7 +344,7 @@ def _engine_arguments(settings: Settings) -> tuple[str, ...]:
     return (*given, "--device", settings.device, *gpu)
 
 
-def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
+def run_engine_process(settings: Settings, *, name: str, parent_fd: int | None) -> None:
     """Run the jobs of a data folder until asked to stop, or until the parent process is gone."""
     from app.jobs.engines import EngineRegister
     from app.jobs.folders import DataFolders
@@ -313,8 +365,8 @@ def run_engine_process(settings: Settings, *, parent_fd: int | None) -> None:
             store=JobStore(database),
             engines=EngineRegister(database),
             folders=folders,
-            executor=LocalExecutor(jobs),
-            desk=LocalDesk(people, folders.previews, face_library(settings)),
-            options=EngineOptions(device=zoos.device),
+            executor=LocalExecutor(jobs, zoos.clock),
+            desk=LocalDesk(people, folders.previews_of(name), face_library(settings)),
+            options=EngineOptions(name=name, device=zoos.device),
         )
         run_engine(parts, should_stop=should_stop)

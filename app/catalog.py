@@ -1,11 +1,14 @@
 """What there is, as a door shows it: processors, models, and whether work would be done."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.inference.spec import License, ModelId
+from app.core.errors import MissingModelError, UnknownModelError
+from app.inference.inventory import how_to_get
+from app.inference.spec import License, ModelId, ModelSpec
 from app.jobs.job import EngineStatus
+from app.processors.base import MODELS_OF, ProcessorOptions, ProcessorSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,3 +49,79 @@ class Readiness:
     is_ready: bool
     engines: tuple[EngineStatus, ...]
     problems: tuple[str, ...]
+
+
+def processor_infos(
+    processors: Iterable[ProcessorSpec], installed: Sequence[ModelSpec]
+) -> tuple[ProcessorInfo, ...]:
+    """Processors as a door shows them, in the order in which they run; `installed` are the models that are there."""
+    return tuple(
+        ProcessorInfo(
+            id=spec.id,
+            title=spec.title,
+            order=spec.order,
+            options_schema=options_schema(spec.options, installed),
+        )
+        for spec in sorted(processors, key=lambda spec: (spec.order, spec.id))
+    )
+
+
+def options_schema(
+    options: type[ProcessorOptions], installed: Iterable[ModelSpec]
+) -> Mapping[str, Any]:
+    """The JSON schema of a processor's options, with the models that are installed among the choices.
+
+    Args:
+        options: The processor's options class.
+        installed: The models that are there.
+    """
+    schema = options.model_json_schema()
+    models = tuple(installed)
+    for field in schema.get("properties", {}).values():
+        if MODELS_OF in field:
+            ids = [model.id for model in models if model.task == field[MODELS_OF]]
+            field["enum"] = [*field["enum"], *ids]
+    return schema
+
+
+def require_models(
+    options: ProcessorOptions,
+    models: Iterable[ModelSpec],
+    *,
+    is_installed: Callable[[ModelSpec], bool],
+) -> None:
+    """Refuse options that name a model which is not there.
+
+    Args:
+        options: What somebody chose.
+        models: All that are known.
+        is_installed: Whether one is there.
+
+    Raises:
+        UnknownModelError: No model of the option's task has this id.
+        MissingModelError: It is known, and not installed.
+    """
+    known = tuple(models)
+    for name, field in type(options).model_json_schema().get("properties", {}).items():
+        chosen = getattr(options, name)
+        if MODELS_OF not in field or chosen in field["enum"]:
+            continue
+        usable = {model.id: model for model in known if model.task == field[MODELS_OF]}
+        if chosen not in usable:
+            choices = ", ".join([*field["enum"], *usable])
+            raise UnknownModelError(f"{name}: there is no model of this name; there are: {choices}")
+        if not is_installed(usable[chosen]):
+            raise MissingModelError(
+                f"{name}: {chosen} is not installed; run `{how_to_get(usable[chosen])}`"
+            )
+        _require_recognizer(usable[chosen], known, is_installed)
+
+
+def _require_recognizer(
+    model: ModelSpec, known: Iterable[ModelSpec], is_installed: Callable[[ModelSpec], bool]
+) -> None:
+    for each in known:
+        if each.id == model.recognizer and not is_installed(each):
+            raise MissingModelError(
+                f"{model.id} needs {each.id}, which is not installed; run `{how_to_get(each)}`"
+            )

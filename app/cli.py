@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from app import bootstrap, cli_inference
+from app.catalog import processor_infos
 from app.cli_inference import AcceptFlag, require_accepted
 from app.cli_parts import DeviceOption, JsonFlag, ModelsDirOption, RequireGpuFlag
 from app.command_frame import reported as _reported
@@ -69,7 +70,9 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="processor.option=value; `python -m app processors` lists them."),
 ]
-HardwareFlag = Annotated[bool, typer.Option("--hardware", help="Encode on the GPU if that works.")]
+HardwareFlag = Annotated[
+    bool, typer.Option("--hardware", help="Decode and encode on the GPU where that works.")
+]
 SdrFlag = Annotated[bool, typer.Option("--sdr", help="Make SDR of HDR video.")]
 StartOption = Annotated[str | None, typer.Option(help="Begin here: seconds, or 1:02:03.5.")]
 EndOption = Annotated[str | None, typer.Option(help="End here; like --start.")]
@@ -116,13 +119,14 @@ def engine(
     models_dir: ModelsDirOption = None,
     device: DeviceOption = None,
     require_gpu: RequireGpuFlag = False,
+    name: Annotated[str, typer.Option(help="Its line in the register of engines.")] = "engine-0",
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
         settings = _settings(
             data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
         )
-        bootstrap.run_engine_process(settings, parent_fd=parent_fd)
+        bootstrap.run_engine_process(settings, name=name, parent_fd=parent_fd)
 
 
 @app.command()
@@ -188,16 +192,18 @@ def swap(
 
 
 @app.command()
-def processors(as_json: JsonFlag = False) -> None:
+def processors(as_json: JsonFlag = False, models_dir: ModelsDirOption = None) -> None:
     """Show what can be done to a face, and the options of each step."""
     with _reported(as_json=as_json):
-        found = [(spec, spec.options.model_json_schema()) for spec in discover().values()]
+        statuses = bootstrap.inventory(_settings(models_dir=models_dir)).statuses()
+        installed = [status.spec for status in statuses if status.is_installed]
+        found = processor_infos(discover().values(), installed)
         if as_json:
-            print_json([{"id": s.id, "title": s.title, "options": schema} for s, schema in found])
+            print_json([{"id": s.id, "title": s.title, "options": s.options_schema} for s in found])
             return
-        for spec, schema in found:
+        for spec in found:
             typer.echo(f"{spec.id}: {spec.title}")
-            for name, option in schema.get("properties", {}).items():
+            for name, option in spec.options_schema.get("properties", {}).items():
                 values = option.get("enum") or [
                     option[bound] for bound in ("minimum", "maximum") if bound in option
                 ]

@@ -40,6 +40,11 @@ class Settings(BaseSettings):
     max_animation_frames: int = Field(
         default=100_000, gt=0, description="frames of an animated picture"
     )
+    detector: str = Field(default="yunet", description="id of the model that finds faces")
+    landmarker: str = Field(
+        default="face-mesh-attention", description="id of the model that measures faces"
+    )
+    recognizer: str = Field(default="sface", description="id of the model that tells people apart")
     device: DeviceChoice = Field(default="auto", description="where networks run")
     require_gpu: bool = Field(default=False, description="refuse to start where only the CPU works")
     precision: Literal["auto", "full", "half"] = Field(
@@ -50,6 +55,9 @@ class Settings(BaseSettings):
     )
     device_memory_bytes: int = Field(
         default=0, ge=0, description="memory of the device for networks; 0 is what is free"
+    )
+    engines: int = Field(
+        default=0, ge=0, le=64, description="engine processes; 0 is one for each GPU, or one"
     )
     threads: int = Field(
         default=0, ge=0, description="threads of one network on the CPU; 0 is half the cores"

@@ -11,7 +11,7 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import BinaryIO
 
-from app.catalog import ModelInfo, ProcessorInfo, Readiness
+from app.catalog import ModelInfo, ProcessorInfo, Readiness, processor_infos, require_models
 from app.core.errors import (
     ConsentRequiredError,
     EngineNotRunningError,
@@ -101,16 +101,8 @@ class Studio:
 
     def processors(self) -> tuple[ProcessorInfo, ...]:
         """All processors, in the order in which they run."""
-        specs = sorted(self._parts.processors.values(), key=lambda spec: (spec.order, spec.id))
-        return tuple(
-            ProcessorInfo(
-                id=spec.id,
-                title=spec.title,
-                order=spec.order,
-                options_schema=spec.options.model_json_schema(),
-            )
-            for spec in specs
-        )
+        installed = [spec for spec in self._parts.models if self._is_installed(spec)]
+        return processor_infos(self._parts.processors.values(), installed)
 
     def models(self) -> tuple[ModelInfo, ...]:
         """All known models, in the manifest's order, and whether each is installed."""
@@ -130,12 +122,9 @@ class Studio:
     def readiness(self) -> Readiness:
         """Whether a job handed in now would run, and if not, why."""
         engines = self._parts.engines.all()
-        problems = [
-            engine.problem
-            for engine in engines
-            # What a living engine says of itself, or its supervisor of one that has ended.
-            if engine.problem and (engine.is_alive or engine.state in ("starting", "stopped"))
-        ]
+        problems = []
+        if not any(engine.is_alive and not engine.problem for engine in engines):
+            problems = [engine.trouble for engine in engines if engine.trouble]
         if not any(engine.is_alive for engine in engines):
             problems.append(EngineNotRunningError.code)
         if any(s.bundle == "embedded" and not self._is_installed(s) for s in self._parts.models):
@@ -391,6 +380,7 @@ class Studio:
 
     def _checked(self, step: Step) -> Step:
         options = checked_options(self._parts.processors, step.processor, step.options)
+        require_models(options, self._parts.models, is_installed=self._is_installed)
         return Step(processor=step.processor, options=options.model_dump(mode="json"))
 
 

@@ -3,18 +3,30 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
 from app.core.types import Notice
 from app.inference.progress import PullProgress
 from app.pipeline.people import PeopleFound
-from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.progress import Busy, Progress, RenderResult, WorkPart
+
+_PARTS: Mapping[WorkPart, str] = MappingProxyType(
+    {
+        "decode": "reading",
+        "find_faces": "finding faces",
+        "change_faces": "changing faces",
+        "device": "networks",
+        "encode": "writing",
+    }
+)
 
 
 def say_error(code: str, message: str, *, as_json: bool) -> None:
@@ -66,6 +78,7 @@ def show_result(result: RenderResult, *, as_json: bool) -> None:
                 "frames": result.frames,
                 "frames_swapped": result.frames_swapped,
                 "faces_swapped": result.faces_swapped,
+                "busy": dict(result.busy),
                 "people": [{"who": each.who, "frames": each.frames} for each in result.people],
                 "warnings": [_notice_json(notice) for notice in result.notices],
             }
@@ -78,6 +91,13 @@ def show_result(result: RenderResult, *, as_json: bool) -> None:
     typer.echo(
         f"swapped {result.frames_swapped} of {result.frames} frames{without}: {result.output}"
     )
+    if result.frames > 1 and result.busy:
+        typer.echo(f"share of the time at work: {busy_words(result.busy)}")
+
+
+def busy_words(busy: Busy) -> str:
+    """How busy each part of a job is, in words; the busiest part sets the pace."""
+    return " · ".join(f"{_PARTS[part]} {share:.0%}" for part, share in busy.items())
 
 
 def show_notices(notices: Iterable[Notice]) -> None:
@@ -90,16 +110,26 @@ def _notice_json(notice: Notice) -> dict[str, str]:
     return {"code": notice.code, "message": notice.message}
 
 
+class _BarsAndWords(Bars):
+    """Bars with a line of text below them."""
+
+    words = ""
+
+    def get_renderable(self) -> Group:
+        """What is drawn, again and again."""
+        return Group(*self.get_renderables(), Text(self.words, style="dim"))
+
+
 @contextmanager
 def shown_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A bar with frames, speed and time left, on standard error."""
+    """A bar with frames, speed and time left, and below it what everybody is busy with; on standard error."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[frames]}  {task.fields[speed]}  {task.fields[left]}"),
     )
     console = Console(stderr=True)
-    with Bars(
+    with _BarsAndWords(
         *columns, console=console, disable=quiet or not console.is_terminal, transient=True
     ) as bar:
         task = bar.add_task("preparing", total=None, frames="", speed="", left="")
@@ -107,6 +137,8 @@ def shown_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         def show(progress: Progress) -> None:
             total = progress.frames_total
             left = progress.remaining_s
+            if progress.busy:
+                bar.words = f"at work: {busy_words(progress.busy)}"
             bar.update(
                 task,
                 description="swapping",

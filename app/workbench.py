@@ -19,6 +19,7 @@ from app.pipeline.source import source_identity
 from app.pipeline.spec import RenderSpec
 from app.pipeline.tools import Tools
 from app.runtime.executor import LocalExecutor
+from app.runtime.occupancy import WorkClock
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,11 +53,12 @@ class Workbench:
 
     Args:
         tools: Networks, processors and limits.
+        device: Counts the time in which the networks run.
     """
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: Tools, device: WorkClock | None = None) -> None:
         self._tools = tools
-        self._executor = LocalExecutor(tools)
+        self._executor = LocalExecutor(tools, device)
 
     def render(
         self,

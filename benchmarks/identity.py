@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from app.config import ROOT, Settings
-from app.core.geometry import TEMPLATES_112, similarity
+from app.core.geometry import similarity, template_points
 from app.core.picture import Picture, PixelBox
 from app.core.types import Face, Frame, Identity, RgbImage
 from app.faces.align import align
@@ -128,7 +128,9 @@ def mobilefacenet(path: Path) -> Embed:
     name = session.get_inputs()[0].name
 
     def embed(picture: Picture, face: Face) -> NDArray[np.float32]:
-        crop = sample_square(picture, similarity(face.kps, TEMPLATES_112["arcface_112"]), 112)
+        crop = sample_square(
+            picture, similarity(face.kps, template_points("arcface_112", 112)), 112
+        )
         feed = (crop.transpose(2, 0, 1)[None].astype(np.float32) - 127.5) / 128
         return normed(session.run(None, {name: feed})[0][0])
 

@@ -78,6 +78,9 @@ class ProgressOut(_Body):
     fps: float
     elapsed_s: float
     remaining_s: float | None
+    busy: dict[str, float] = Field(
+        description="share of the last seconds in which each part worked, 0 to 1; the busiest sets the pace"
+    )
 
     @classmethod
     def of(cls, progress: Progress) -> Self:
@@ -88,6 +91,7 @@ class ProgressOut(_Body):
             fps=progress.fps,
             elapsed_s=progress.elapsed_s,
             remaining_s=progress.remaining_s,
+            busy=dict(progress.busy),
         )
 
 
@@ -107,6 +111,9 @@ class ResultOut(_Body):
     frames_swapped: int
     faces_swapped: int
     notices: list[NoticeOut]
+    busy: dict[str, float] = Field(
+        description="share of the whole time in which each part worked, 0 to 1"
+    )
 
 
 class JobOut(_Body):
@@ -281,6 +288,7 @@ def _result(job: Job) -> ResultOut | None:
         notices=[
             NoticeOut(code=n.code, message=without_paths(n.message)) for n in job.result.notices
         ],
+        busy=dict(job.result.busy),
     )
 
 

@@ -206,8 +206,9 @@ ERROR_TABLE: Final[Mapping[str, ErrorEntry]] = MappingProxyType(
         "model.missing": ErrorEntry(
             503,
             5,
-            "A model that this needs is not installed. Run `python -m app models pull embedded`.",
-            "缺少所需的模型，请运行 `python -m app models pull embedded`。",
+            "A model that this needs is not installed: `python -m app models list` shows all, "
+            "`models pull embedded` installs the free ones.",
+            "缺少所需的模型：`python -m app models list` 列出全部，`models pull embedded` 安装免费的内置模型。",
         ),
         "model.integrity": ErrorEntry(
             503,

@@ -1,5 +1,9 @@
 """Similarities, boxes and points. Pure functions on arrays."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,22 +11,53 @@ from app.core.errors import DegenerateKpsError
 
 FloatArray = NDArray[np.float32]
 
-TEMPLATES_112: dict[str, FloatArray] = {
-    "arcface_112": np.array(
-        [
-            [38.2946, 51.6963],
-            [73.5318, 51.5014],
-            [56.0252, 71.7366],
-            [41.5493, 92.3655],
-            [70.7299, 92.2041],
-        ],
-        np.float32,
-    )
-}
-"""Where the five key points lie in an aligned crop of 112 pixels.
+_ARCFACE = np.array(
+    [
+        [38.2946, 51.6963],
+        [73.5318, 51.5014],
+        [56.0252, 71.7366],
+        [41.5493, 92.3655],
+        [70.7299, 92.2041],
+    ],
+    np.float32,
+)
+_FFHQ = np.array(
+    [
+        [192.98138, 239.94708],
+        [318.90277, 240.1936],
+        [256.63416, 314.01935],
+        [201.26117, 371.41043],
+        [313.08905, 371.15118],
+    ],
+    np.float32,
+)
+_UNIT_TEMPLATES: Final[Mapping[str, FloatArray]] = MappingProxyType(
+    {
+        "arcface_112": _ARCFACE / np.float32(112),
+        "arcface_128": (_ARCFACE + np.array([8, 0], np.float32)) / np.float32(128),
+        "ffhq_512": _FFHQ / np.float32(512),
+    }
+)
+"""Where the five key points lie in an aligned crop, as shares of its side.
 
-`arcface_112` is the published reference of InsightFace's alignment; SFace uses the same points.
+Sources: `arcface_112` is the published reference of InsightFace's alignment (`face_align.py`), which SFace uses as
+well; for crops whose side is a multiple of 128 the same file keeps the 112 pixels and adds 8 at the left and at the
+right, but 16 at the bottom: `arcface_128`. `ffhq_512` are the mean points of FFHQ as facexlib has them, which the
+restorers were trained with.
 """
+
+
+def template_points(name: str, size_px: int) -> FloatArray:
+    """The five key points of an aligned crop, `(5, 2)` float32 in its pixels.
+
+    Args:
+        name: `arcface_112`, `arcface_128` or `ffhq_512`.
+        size_px: Side of the crop; any, the name's number is where the template comes from.
+
+    Raises:
+        KeyError: There is no such template.
+    """
+    return np.asarray(_UNIT_TEMPLATES[name] * np.float32(size_px), np.float32)
 
 
 def similarity(source: FloatArray, target: FloatArray) -> FloatArray:

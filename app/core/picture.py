@@ -232,7 +232,7 @@ class Picture:
         size_wh = side_px, side_px
         if self.pixel_format.family == "yuv":
             thin = [resized(_thinned(plane, side_px), size_wh) for plane in self.planes[:3]]
-            return self._rgb_of(cv2.merge(thin))
+            return self.rgb_of(cv2.merge(thin))
         small = Picture(
             tuple(_thinned(plane, side_px) for plane in self.planes), self.pixel_format, self.tags
         )
@@ -288,10 +288,10 @@ class Picture:
         return PixelBox(box.x0 >> sx, box.y0 >> sy, -(-box.x1 >> sx), -(-box.y1 >> sy))
 
     def _read_yuv(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
-        return self._rgb_of(self._merged(box, size_wh))
+        return self.rgb_of(self._merged(box, size_wh))
 
-    def _rgb_of(self, merged: MatLike) -> NDArray[np.uint8]:
-        """RGB of luma and chroma that lie together."""
+    def rgb_of(self, merged: MatLike) -> NDArray[np.uint8]:
+        """RGB, in the picture's own space, of luma and chroma that lie together, `(h, w, 3)`."""
         curve = self._tone_curve()
         if curve is None and self.pixel_format.bits == 8:
             return np.asarray(cv2.transform(merged, self._to_rgb_matrix()), dtype=np.uint8)

@@ -1,6 +1,6 @@
 """Frames, faces and the batches in which faces go through networks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NewType
@@ -16,7 +16,7 @@ FloatArray = NDArray[np.float32]
 IdentityId = NewType("IdentityId", str)
 TrackId = NewType("TrackId", int)
 
-Template = Literal["arcface_112", "native"]
+Template = Literal["arcface_112", "arcface_128", "ffhq_512", "native"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,15 @@ class SourceView:
     Attributes:
         crop: `(h, w, 3)` uint8 RGB around the face, at the photo's own resolution; ends where the photo does.
         landmarks: `(478, 3)` float32 in pixels of `crop`, z at the same scale, smaller is nearer.
-        normed_embedding: `(128,)` float32 of unit length.
+        normed_embedding: `(k,)` float32 of unit length, by which people are told apart.
+        embeddings: What else recognizers say of the photo, by the recognizer's id: `(k,)` float32 as its network
+            gives it, its length not made one. Made only where somebody asks for it.
     """
 
     crop: RgbImage
     landmarks: FloatArray
     normed_embedding: FloatArray
+    embeddings: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_shape("crop", self.crop, (None, None, 3))
@@ -71,7 +74,7 @@ class Identity:
 
     Attributes:
         views: One or more photos of the same person, the most useful first.
-        normed_embedding: `(128,)` float32 of unit length, the views' mean.
+        normed_embedding: `(k,)` float32 of unit length, the views' mean.
     """
 
     id: IdentityId
@@ -82,6 +85,29 @@ class Identity:
     def __post_init__(self) -> None:
         if not self.views:
             raise ValueError("an identity needs at least one view")
+
+    def embedding_by(self, recognizer: str) -> FloatArray:
+        """What one recognizer says of the person: the mean of its views, each of unit length, made one again.
+
+        Args:
+            recognizer: The recognizer's id.
+
+        Returns:
+            `(k,)` float32 of unit length.
+
+        Raises:
+            ValueError: The views were not shown to this recognizer.
+        """
+        vectors = [view.embeddings.get(recognizer) for view in self.views]
+        if any(vector is None for vector in vectors):
+            raise ValueError(f"the identity's views have no embedding of {recognizer!r}")
+        unit = [
+            vector / max(float(np.linalg.norm(vector)), 1e-12)
+            for vector in vectors
+            if vector is not None
+        ]
+        mean = np.mean(unit, axis=0)
+        return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), np.float32)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -94,7 +120,7 @@ class Face:
             as seen with the face upright.
         det_score: Confidence of the detector, 0 to 1.
         landmarks: `(478, 3)` float32: 468 mesh points and 2 x 5 iris points; z at the scale of x, smaller is nearer.
-        embedding: `(128,)` float32 of unit length, where somebody asked for it.
+        embedding: `(k,)` float32 of unit length, where somebody asked for it; k is 128 with the embedded recognizer.
         track_id: The same for one person along a shot.
         identity: The face to put on; `None` puts none on.
         is_blurred: To be made unrecognizable.

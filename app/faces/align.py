@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from app.core.errors import DegenerateKpsError
-from app.core.geometry import TEMPLATES_112, invert_affine, similarity, transform_points
+from app.core.geometry import invert_affine, similarity, template_points, transform_points
 from app.core.mesh_topology import MESH_POINTS
 from app.core.picture import Picture, PixelBox
 from app.core.types import (
@@ -168,17 +168,21 @@ def _warped(
     picture: Picture, face: Face, spec: CropSpec
 ) -> tuple[RgbImage, FloatArray, FloatArray]:
     side = spec.size_px
-    affine = similarity(face.kps, TEMPLATES_112[spec.template] * (side / 112))
+    affine = similarity(face.kps, template_points(spec.template, side))
     return sample_square(picture, affine, side), _inside_mask(picture.size_wh, affine, side), affine
 
 
 def _inside_mask(size_wh: tuple[int, int], affine: FloatArray, side_px: int) -> FloatArray:
     """1 where a crop pixel's center lies in the picture."""
     back = invert_affine(affine)
+    w, h = size_wh
+    ends = np.array([[0, 0], [side_px, 0], [0, side_px], [side_px, side_px]], np.float32) - 0.5
+    corners = transform_points(ends.astype(np.float32), back)
+    if (corners >= -0.5).all() and (corners <= np.array([w - 0.5, h - 0.5])).all():
+        return _ones(side_px)
     steps = np.arange(side_px, dtype=np.float32)
     x = back[0, 0] * steps + back[0, 1] * steps[:, None] + back[0, 2]
     y = back[1, 0] * steps + back[1, 1] * steps[:, None] + back[1, 2]
-    w, h = size_wh
     inside = (x >= -0.5) & (x <= w - 0.5) & (y >= -0.5) & (y <= h - 0.5)
     return np.asarray(inside, dtype=np.float32)
 

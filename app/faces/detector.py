@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -173,7 +174,9 @@ def network_input(images: Sequence[RgbImage]) -> FloatArray:
     cell = max(_STRIDES_PX)
     feed = np.zeros((len(images), 3, h + -h % cell, w + -w % cell), np.float32)
     for row, image in zip(feed, images, strict=True):
-        row[:, :h, :w] = image[..., ::-1].transpose(2, 0, 1)
+        # Split first: reading every third byte takes ten times as long.
+        for plane, channel in zip(row, cv2.split(image)[::-1], strict=True):
+            plane[:h, :w] = channel
     return feed
 
 

@@ -19,13 +19,16 @@ from app.core.mesh_topology import (
 from app.core.picture import Picture
 from app.core.types import Face, RgbImage
 from app.faces.sampling import sample_square
-from app.inference.spec import ModelId, ModelZoo, Outputs
+from app.inference.feeds import picture_feed
+from app.inference.spec import InputContract, ModelId, ModelZoo, Outputs
 
 MODEL = ModelId("face-mesh-attention")
 CROP_PX = 192
 
-_LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
-_SIDE_PER_FACE = 1.5
+_INPUT = InputContract(name="input", layout="nchw", color="rgb", std=(255.0, 255.0, 255.0))
+SIDE_PER_FACE = 1.5
+"""Side of a crop, of the face's longer side."""
+
 _BATCH = 16
 _EYE_CORNERS = (33, 263)
 # The five key points as groups of mesh points: an eye's middle does not move with the gaze as an iris does.
@@ -114,13 +117,20 @@ class FaceLandmarker:
         presence = np.empty(len(crops), np.float32)
         for start in range(0, len(crops), _BATCH):
             part = slice(start, start + _BATCH)
-            feed = crops[part].transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255)
-            outputs = self._session.run({"input": feed})
-            landmarks[part] = assemble(outputs)
-            presence[part] = _sigmoid(np.asarray(outputs["presence"], np.float32)[:, 0])
+            landmarks[part], presence[part] = self.in_crops(crops[part])
         for row, region in zip(landmarks, regions, strict=True):
             row[...] = transform_points(row, invert_affine(region.affine))
         return landmarks, presence
+
+    def in_crops(self, crops: RgbImage) -> Located:
+        """Measure one batch of crops; landmarks in crop pixels.
+
+        Args:
+            crops: `(n, 192, 192, 3)` uint8 RGB, the face upright and 128 pixels large in the middle.
+        """
+        outputs = self._session.run({_INPUT.name: picture_feed(crops, _INPUT)})
+        presence = _sigmoid(np.asarray(outputs["presence"], np.float32)[:, 0])
+        return assemble(outputs), presence
 
 
 def assemble(outputs: Outputs) -> FloatArray:
@@ -148,7 +158,7 @@ def assemble(outputs: Outputs) -> FloatArray:
 def region_from_kps(bbox_xyxy: FloatArray, kps: FloatArray) -> CropRegion:
     """The region for a face that a detector found: 1.5 times its box, eyes level."""
     x0, y0, x1, y1 = bbox_xyxy.tolist()
-    side = _SIDE_PER_FACE * max(x1 - x0, y1 - y0, 1.0)
+    side = SIDE_PER_FACE * max(x1 - x0, y1 - y0, 1.0)
     return CropRegion(((x0 + x1) / 2, (y0 + y1) / 2), side, roll_rad(kps[0], kps[1]))
 
 
@@ -160,7 +170,7 @@ def region_from_landmarks(landmarks: FloatArray) -> CropRegion:
     points = landmarks[:MESH_POINTS, :2] @ level.T
     low, high = points.min(0), points.max(0)
     x, y = ((low + high) / 2 @ level).tolist()
-    side = _SIDE_PER_FACE * max(float((high - low).max()), 1.0)
+    side = SIDE_PER_FACE * max(float((high - low).max()), 1.0)
     return CropRegion((x, y), side, roll)
 
 

@@ -84,9 +84,9 @@ def _patch(batch: FaceBatch, row: int) -> _Patch | None:
     if float(mask.max()) < VISIBLE:
         return None
     affine = batch.affine[row]
-    scale = float(np.sqrt(abs(np.linalg.det(affine[:, :2]))))
-    size_px = _size_px(batch.landmarks[row]) / scale
-    return _Patch(batch.crops[row], mask, affine, size_px)
+    # In the picture, where it is compared with faces that may be turned otherwise: a crop may stand upright.
+    points = transform_points(batch.landmarks[row, :, :2], invert_affine(affine))
+    return _Patch(batch.crops[row], mask, affine, _size_px(points))
 
 
 def _with_patches(frame: Frame, patches: list[_Patch]) -> Frame:
@@ -146,7 +146,7 @@ def _put_copied_inplace(picture: Picture, patch: _Patch) -> None:
 
 def _put_warped_inplace(picture: Picture, patch: _Patch) -> None:
     back = invert_affine(patch.affine)
-    box = _box_behind(_visible_box(patch.mask), back).clipped_to(picture.size_wh)
+    box = _on_chroma_grid(_box_behind(_visible_box(patch.mask), back)).clipped_to(picture.size_wh)
     if box.is_empty:
         return
     back[:, 2] -= (box.x0, box.y0)
@@ -154,6 +154,12 @@ def _put_warped_inplace(picture: Picture, patch: _Patch) -> None:
     warped = cv2.warpAffine(rgb, back, box.size_wh, borderMode=cv2.BORDER_REPLICATE)
     alpha = cv2.warpAffine(mask, back, box.size_wh)
     picture.write(box, np.asarray(warped, np.uint8), np.asarray(alpha, np.float32))
+
+
+def _on_chroma_grid(box: PixelBox) -> PixelBox:
+    """Grown to even pixels: what lies between would have to be read twice."""
+    x0, y0, x1, y1 = box
+    return PixelBox(x0 - x0 % 2, y0 - y0 % 2, x1 + x1 % 2, y1 + y1 % 2)
 
 
 def _shrunk(patch: _Patch, back: FloatArray) -> tuple[RgbImage, FloatArray, FloatArray]:

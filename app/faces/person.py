@@ -30,7 +30,7 @@ class Person:
     Attributes:
         number: From 1: by first appearance, ties left to right, then top to bottom.
         thumbnail: `(s, s, 3)` uint8 RGB, s at most 256: the best view, with some of its surroundings.
-        normed_embeddings: `(k, 128)` float32, rows of unit length: one to several good views, the best first.
+        normed_embeddings: `(k, n)` float32, rows of unit length: one to several good views, the best first.
         first_s: When the person is seen first, seconds.
         last_s: When last.
         share: Part of the looked-at frames that show the person, 0 to 1.
@@ -49,4 +49,4 @@ class Person:
 
     def __post_init__(self) -> None:
         check_shape("thumbnail", self.thumbnail, (None, None, 3))
-        check_shape("normed_embeddings", self.normed_embeddings, (None, 128))
+        check_shape("normed_embeddings", self.normed_embeddings, (None, None))

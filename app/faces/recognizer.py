@@ -4,16 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.geometry import TEMPLATES_112, FloatArray, similarity
+from app.core.geometry import FloatArray, similarity, template_points
 from app.core.picture import Picture
 from app.core.types import Face
 from app.faces.sampling import sample_square
-from app.inference.spec import ModelId, ModelZoo
+from app.inference.feeds import picture_feed
+from app.inference.spec import InputContract, ModelId, ModelZoo
 
 MODEL = ModelId("sface")
 SAME_PERSON_COSINE = 0.363
 """At least this, and two faces are one person; published with the model (OpenCV Zoo, measured on LFW)."""
 
+_INPUT = InputContract(name="data", layout="nchw", color="rgb")
 _CROP_PX = 112
 _BATCH = 16
 _WIDTH = 128
@@ -55,8 +57,8 @@ class FaceRecognizer:
         vectors = np.empty((len(items), _WIDTH), np.float32)
         for start in range(0, len(items), _BATCH):
             crops = [_aligned(picture, face) for picture, face in items[start : start + _BATCH]]
-            feed = np.stack(crops).transpose(0, 3, 1, 2).astype(np.float32)
-            vectors[start : start + _BATCH] = self._session.run({"data": feed})["fc1"]
+            feeds = {_INPUT.name: picture_feed(np.stack(crops), _INPUT)}
+            vectors[start : start + _BATCH] = self._session.run(feeds)["fc1"]
         return vectors
 
 
@@ -67,5 +69,5 @@ def normed(vectors: FloatArray) -> FloatArray:
 
 
 def _aligned(picture: Picture, face: Face) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    affine = similarity(face.kps, TEMPLATES_112["arcface_112"])
+    affine = similarity(face.kps, template_points("arcface_112", _CROP_PX))
     return sample_square(picture, affine, _CROP_PX)

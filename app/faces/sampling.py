@@ -6,6 +6,7 @@ import numpy as np
 from app.core.geometry import FloatArray, invert_affine, transform_points
 from app.core.picture import Picture, PixelBox
 from app.core.types import RgbImage
+from app.core.warping import warped
 
 _MARGIN_PX = 2
 """What bilinear sampling may ask for beyond the square."""
@@ -25,6 +26,8 @@ def sample_square(picture: Picture, affine: FloatArray, side_px: int) -> RgbImag
     Returns:
         `(S, S, 3)` uint8 RGB.
     """
+    if picture.pixel_format.family == "yuv":
+        return warped(picture, affine, side_px)
     box = _covering_box(affine, side_px, picture.size_wh)
     scale = min(1.0, float(np.sqrt(abs(np.linalg.det(affine[:, :2])))))
     w, h = box.size_wh

@@ -7,7 +7,7 @@ found there and once on all faces of all frames.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -141,7 +141,10 @@ class FaceTracker:
         idle = [shot for shot in shots if shot.is_new or not self._linker.follows(shot.numbers[0])]
         busy = [key for shot in shots if shot not in idle for key in shot.keys]
         glances = {shot.numbers: self._glances(frames, shot) for shot in idle}
-        candidates = self._candidates(frames, [*busy, *chain(*glances.values())])
+        fresh = [key for shot in idle if shot.is_new for key in glances[shot.numbers]]
+        later = [key for shot in idle if not shot.is_new for key in glances[shot.numbers]]
+        candidates = self._candidates(frames, [*busy, *fresh])
+        candidates |= self._candidates(frames, later, is_glance=True)
         woken = [
             shot
             for shot in idle
@@ -170,12 +173,15 @@ class FaceTracker:
                 last_s = time_s
         return glances
 
-    def _candidates(self, frames: _Frames, keys: Sequence[int]) -> dict[int, list[Candidate]]:
+    def _candidates(
+        self, frames: _Frames, keys: Sequence[int], *, is_glance: bool = False
+    ) -> dict[int, list[Candidate]]:
         """What the detector finds in key frames, measured."""
         pictures = {key: frames[key].picture for key in keys if key in frames}
         if not pictures:
             return {}
-        found = dict(zip(pictures, self._detected([frames[key] for key in pictures]), strict=True))
+        looked_at = [frames[key] for key in pictures]
+        found = dict(zip(pictures, self._detected(looked_at, is_glance=is_glance), strict=True))
         pairs = [(key, face) for key, faces in found.items() for face in faces]
         located = self._landmarker.locate_faces(
             [(pictures[key], face) for key, face in pairs], passes=1
@@ -185,9 +191,11 @@ class FaceTracker:
             candidates[key].append(Candidate(face, landmarks, float(presence)))
         return candidates
 
-    def _detected(self, keys: Sequence[Frame]) -> list[tuple[Face, ...]]:
+    def _detected(self, keys: Sequence[Frame], *, is_glance: bool) -> list[tuple[Face, ...]]:
         if self._searcher is None:
             return self._detector.detect([frame.picture for frame in keys])
+        if is_glance:
+            return self._searcher.glance(keys)
         rolls_rad = [track.last.region.roll_rad for track in self._linker.tracks]
         return self._searcher.detect(keys, rolls_rad)
 

@@ -5,7 +5,7 @@ the one on which ONNX Runtime opens its sessions.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,24 @@ def first_gpu(load: Load = ctypes.CDLL) -> Gpu | None:
         cuda=version.value,
         total_bytes=total.value,
     )
+
+
+def gpu_names(environment: Mapping[str, str], load: Load = ctypes.CDLL) -> tuple[str, ...]:
+    """What `CUDA_VISIBLE_DEVICES` is to be for a process that may use but one of our GPUs, for each of them.
+
+    Args:
+        environment: Of this process.
+        load: For tests.
+    """
+    driver = _driver(load)
+    if driver is None:
+        return ()
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    # The driver ends a list where it names what is not there.
+    named = [name.strip() for name in environment.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    numbered = [str(number) for number in range(count.value)]
+    return tuple(named[: count.value] if named != [""] else numbered)
 
 
 def free_gpu_bytes(load: Load = ctypes.CDLL) -> int | None:

@@ -1,6 +1,5 @@
 """Installs models: fetch, rewrite, prove, and only then put in place."""
 
-import errno
 import fcntl
 import hashlib
 import time
@@ -9,15 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.core.errors import (
-    AppError,
     ConversionError,
     DownloadError,
     MissingModelError,
     ModelError,
     ModelIntegrityError,
-    StorageFullError,
     UnwritableOutputError,
 )
+from app.core.storage import storage_refusals
 from app.inference.adopt import found_sources, has_sources
 from app.inference.convert.build import Built, build
 from app.inference.fetch.fetcher import Fetcher
@@ -262,15 +260,12 @@ def _check_pinned(spec: ModelSpec, got: str, size: int) -> None:
 @contextmanager
 def _storage_errors() -> Iterator[None]:
     """Tell a full disk and a closed folder in our words."""
-    try:
+    full = "the disk that holds the models is full; free about 500 MB"
+    with storage_refusals(_models_folder_refusal, full=full):
         yield
-    except OSError as error:
-        raise _storage_error(error) from error
 
 
-def _storage_error(error: OSError) -> AppError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageFullError("the disk that holds the models is full; free about 500 MB")
+def _models_folder_refusal(error: OSError) -> UnwritableOutputError:
     return UnwritableOutputError(
         f"the models folder cannot be written ({error.strerror}); "
         "set FACEDOCK_MODELS_DIR to one that can, or change its owner"

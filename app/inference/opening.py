@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from app.inference.half_memory import HalfMemory
 from app.inference.integrity import check_bytes
 from app.inference.inventory import how_to_get
 from app.inference.one_by_one import OneByOne, RunMany
-from app.inference.ort_session import OrtSession
+from app.inference.ort_session import Gate, OrtSession
 from app.inference.precision import Precision, chosen, gains, sample_feeds
 from app.inference.providers import CPU, PROVIDERS, Provider
 from app.inference.receipts import Receipts
@@ -32,6 +33,7 @@ class OpenChoices:
         engines: TensorRT's engines; needed only on that device.
         label: Names the device for what is remembered.
         cuda_graphs: Record runs on CUDA, network by network where that gains.
+        gate: Before a device that takes one call at a time.
     """
 
     threads: int = 1
@@ -41,6 +43,7 @@ class OpenChoices:
     engines: EngineCache | None = None
     label: str = ""
     cuda_graphs: bool = False
+    gate: Gate = nullcontext
 
 
 class Opener:
@@ -89,7 +92,13 @@ class Opener:
         engines.build(self._provider, spec, content, lambda data, row: self._on(spec, data, row))
 
     def _on(self, spec: ModelSpec, content: bytes, provider: Provider) -> OrtSession:
-        return OrtSession(spec.id, content, provider=provider, threads=self._choices.threads)
+        return OrtSession(
+            spec.id,
+            content,
+            provider=provider,
+            threads=self._choices.threads,
+            gate=self._choices.gate,
+        )
 
     def _opened(self, spec: ModelSpec, content: bytes) -> OrtSession:
         provider = self._provider

@@ -1,5 +1,7 @@
 """A network of ONNX Runtime on one device."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -55,10 +57,22 @@ _USUAL_ROW_BYTES = 6_000_000
 """Larger pictures are looked at now and then only; the runtime would keep the memory that they took for good."""
 
 
+Gate = Callable[[], AbstractContextManager[object]]
+"""Lets one caller of a device in at a time, for the length of a `with`."""
+
+
 class OrtSession:
     """One network on one device; several threads may call `run` at once."""
 
-    def __init__(self, name: str, model: bytes, *, provider: Provider, threads: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: bytes,
+        *,
+        provider: Provider,
+        threads: int = 1,
+        gate: Gate = nullcontext,
+    ) -> None:
         """Open a network.
 
         Args:
@@ -66,6 +80,7 @@ class OrtSession:
             model: The ONNX file's bytes, verified by the caller. External data is refused by the runtime.
             provider: A row of the table that passed the probe.
             threads: Of one operator on the CPU, at least 1.
+            gate: Before a device that takes one call at a time; the same for all its networks.
 
         Raises:
             ModelError: The bytes are no network that this runtime can run.
@@ -74,14 +89,16 @@ class OrtSession:
         """
         self._name = name
         self.device: DeviceKind = provider.device
+        self._gate = gate if provider.is_serial else nullcontext
         try:
-            self._session = ort.InferenceSession(
-                model,
-                _options(threads, provider),
-                providers=chain(provider),
-                # A device that fails must be heard of, not replaced by the CPU in silence.
-                enable_fallback=0,
-            )
+            with self._gate():
+                self._session = ort.InferenceSession(
+                    model,
+                    _options(threads, provider),
+                    providers=chain(provider),
+                    # A device that fails must be heard of, not replaced by the CPU in silence.
+                    enable_fallback=0,
+                )
         except ORT_ERRORS as error:
             raise _translate(error, name, self.device) from error
         got = self._session.get_providers()[0]
@@ -131,7 +148,8 @@ class OrtSession:
             OutOfDeviceMemoryError: A smaller batch may fit.
         """
         try:
-            results = self._run(feeds)
+            with self._gate():
+                results = self._run(feeds)
         except ORT_ERRORS as error:
             raise _translate(error, self._name, self.device) from error
         return dict(zip(self._outputs, results, strict=True))

@@ -11,7 +11,7 @@ import ctypes
 import io
 import logging
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,7 +19,7 @@ import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import build_and_package_info, onnxruntime_pybind11_state
 
-from app.inference.gpu import first_gpu
+from app.inference.gpu import first_gpu, gpu_names
 
 logger = logging.getLogger(__name__)
 
@@ -161,6 +161,13 @@ def report() -> RuntimeReport:
             probe(row) for row in PROVIDERS if row.device == "cuda" or row.name in built_in
         ),
     )
+
+
+def cuda_gpus(device: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """GPUs, by their names for `CUDA_VISIBLE_DEVICES`, that networks can use where the settings name a device."""
+    may_use = device in ("auto", *_NVIDIA)
+    is_built_in = "CUDAExecutionProvider" in ort.get_available_providers()
+    return gpu_names(environment) if may_use and is_built_in and not _cuda_obstacle() else ()
 
 
 def label(provider: Provider) -> str:

@@ -6,6 +6,7 @@ more; where that does not help, the caller gets the error with advice. The proce
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 
@@ -14,6 +15,8 @@ import numpy as np
 from app.core.errors import OutOfDeviceMemoryError
 from app.inference.one_by_one import batch_of, rows_of
 from app.inference.spec import Feeds, ModelId, Outputs, Session
+
+AtWork = Callable[[], AbstractContextManager[None]]
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,7 @@ class Residency:
         open_session: Opens a network.
         cost_bytes: What a network takes of the device's memory, roughly.
         room: The device's memory.
+        at_work: Told of each run, by whoever counts how busy the device is.
     """
 
     def __init__(
@@ -54,7 +58,10 @@ class Residency:
         open_session: Callable[[ModelId], Session],
         cost_bytes: Callable[[ModelId], int],
         room: Room,
+        *,
+        at_work: AtWork = nullcontext,
     ) -> None:
+        self.at_work = at_work
         self._open_session = open_session
         self._cost_bytes = cost_bytes
         self._room = room
@@ -139,6 +146,10 @@ class ResidentSession:
         Raises:
             OutOfDeviceMemoryError: Not even one row fits, with all other networks let go.
         """
+        with self._residency.at_work():
+            return self._run(feeds)
+
+    def _run(self, feeds: Feeds) -> Outputs:
         rows, largest = batch_of(feeds), self._largest
         if largest is None or rows <= largest:
             outputs = self._run_shrinking(feeds, rows)

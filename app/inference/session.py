@@ -1,5 +1,6 @@
 """Sessions of ONNX Runtime: opened from verified bytes, on the devices that passed the probe."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +15,10 @@ from app.inference.manifest import Manifest
 from app.inference.memory import free_bytes
 from app.inference.one_by_one import RunMany
 from app.inference.opening import OpenChoices, Opener, read_installed
+from app.inference.ort_session import Gate
 from app.inference.precision import Precision
 from app.inference.providers import PROVIDERS, DeviceChoice, Provider, label, probe
-from app.inference.residency import Residency, ResidentSession, Room
+from app.inference.residency import AtWork, Residency, ResidentSession, Room
 from app.inference.spec import ModelId, ModelSpec, Session, Task
 from app.inference.tensorrt import EngineCache, tensorrt_version
 
@@ -31,6 +33,8 @@ class ZooOptions:
         cache_dir: Where what was measured and built on this device is kept; `None` keeps nothing.
         run_many: How the rows of a network that takes one at a time are run.
         cuda_graphs: Record runs on CUDA, network by network where that gains.
+        gate: Lets one caller in at a time, before a device that takes no more.
+        at_work: Told of each run of a network, by whoever counts how busy the device is.
     """
 
     precision: Precision = "auto"
@@ -38,6 +42,8 @@ class ZooOptions:
     cache_dir: Path | None = None
     run_many: RunMany = map
     cuda_graphs: bool = False
+    gate: Gate = nullcontext
+    at_work: AtWork = nullcontext
 
 
 class OrtModelZoo:
@@ -60,7 +66,7 @@ class OrtModelZoo:
             models_dir: Where the installed files are.
             device: `auto` takes the best that works; `cuda` accepts nothing else.
             requires_gpu: Take the CPU for no device at all.
-            threads: Of one network on the CPU; 0 is one a usable core.
+            threads: Of one network on the CPU; 0 is half the usable cores.
             options: Precision, memory, and what is remembered.
         """
         self._manifest = manifest
@@ -77,6 +83,7 @@ class OrtModelZoo:
                 free_bytes=lambda: free_bytes(self.provider.device),
                 budget_bytes=self._zoo_options.budget_bytes,
             ),
+            at_work=self._zoo_options.at_work,
         )
 
     def __enter__(self) -> Self:
@@ -117,6 +124,7 @@ class OrtModelZoo:
             engines=engines,
             label=tag,
             cuda_graphs=options.cuda_graphs,
+            gate=options.gate,
         )
         return Opener(self._models_dir, self.provider, choices)
 

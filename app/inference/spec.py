@@ -21,7 +21,6 @@ Task = Literal[
     "face_occlude",
     "face_parse",
     "frame_upscale",
-    "face_mask",
     "content_gate",
 ]
 
@@ -130,6 +129,7 @@ class ModelSpec(_Entry):
         sha256: Of the installed file; with `rewrite` it may be empty, and is then what the installation made.
         bytes: Of the installed file; 0 with an empty `sha256`.
         other_inputs: Inputs besides the picture, such as the face to put on.
+        recognizer: Of a swap network: the recognizer whose vectors it puts on.
         adapter: Calling convention that data cannot express.
         bundle: `embedded` models are installed by the set-up step.
     """
@@ -146,6 +146,7 @@ class ModelSpec(_Entry):
     license: License
     input: InputContract
     other_inputs: tuple[str, ...] = ()
+    recognizer: ModelId | None = None
     crop: Crop | None = None
     adapter: str = "plain"
     scale: int = 1
@@ -185,6 +186,15 @@ class ModelZoo(Protocol):
             UnknownModelError: No entry has this id.
             MissingModelError: It is not installed.
             ModelIntegrityError: The file is not the one that the manifest pins.
+        """
+        ...
+
+    def last_matrix(self, model_id: ModelId) -> NDArray[np.float32]:
+        """The matrix that a swap network carries beside its weights, `(k, k)`; reads the whole file, so ask once.
+
+        Raises:
+            MissingModelError: The model is not installed.
+            ModelError: It has none.
         """
         ...
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.errors import UnknownModelError
+from app.core.errors import ModelError, UnknownModelError
 from app.core.mesh_topology import load_topology
 from app.inference.manifest import Manifest
 from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Session, Task
@@ -75,6 +75,14 @@ class StubZoo:
                 f"there is no stub of {model_id}; there are: {', '.join(self._runs)}"
             )
         return _StubSession(self._runs[model_id])
+
+    def last_matrix(self, model_id: ModelId) -> Floats:
+        """No stub has one; see `ModelZoo.last_matrix`.
+
+        Raises:
+            ModelError: Always.
+        """
+        raise ModelError(f"{model_id}: the stub carries no matrix")
 
     def installed(self, task: Task) -> tuple[ModelSpec, ...]:
         """Nothing but what every swap needs; see `ModelZoo.installed`."""

@@ -1,6 +1,7 @@
 """The register of engines: each says now and then that it lives, and its supervisor says how it died."""
 
 import sqlite3
+from collections.abc import Collection
 
 from app.jobs.database import Database
 from app.jobs.job import EngineStatus
@@ -75,6 +76,13 @@ class EngineRegister:
                     "problem": problem,
                 },
             )
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget engines that were run in another life, with other devices."""
+        with self._database.write() as db:
+            known = [row["name"] for row in db.execute("SELECT name FROM engines")]
+            gone = [(name,) for name in known if name not in names]
+            db.executemany("DELETE FROM engines WHERE name = ?", gone)
 
     def all(self) -> tuple[EngineStatus, ...]:
         """Every engine that was ever started on this data volume, by name."""

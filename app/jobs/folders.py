@@ -51,10 +51,13 @@ class DataFolders:
         """Frames that somebody wants to see, for the moment until they are sent."""
         return self.root / "previews"
 
-    @property
-    def engine_socket(self) -> Path:
+    def previews_of(self, engine: str) -> Path:
+        """Those that an engine makes, which clears up after its own last life only."""
+        return self.previews / engine
+
+    def socket_of(self, engine: str) -> Path:
         """Where an engine takes short calls."""
-        return self.root / "engine.sock"
+        return self.root / f"{engine}.sock"
 
     def create(self) -> None:
         """Make what is missing.

@@ -166,3 +166,9 @@ class EngineStatus:
     restarts: int = 0
     problem: str | None = None
     device: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """What a living engine says of itself, or its supervisor of one that has ended."""
+        is_told_now = self.is_alive or self.state in ("starting", "stopped")
+        return self.problem if is_told_now else None

@@ -1,6 +1,5 @@
 """Uploads: received beside their place, looked at, and only then known to anybody."""
 
-import errno
 import hashlib
 import json
 import os
@@ -17,9 +16,9 @@ from app.core.errors import (
     InUseError,
     NotFoundError,
     RequestTooLargeError,
-    StorageFullError,
     UnwritableOutputError,
 )
+from app.core.storage import storage_refusals
 from app.jobs.database import Database
 from app.jobs.folders import move_into_place, remove_tree
 from app.jobs.job import MediaId
@@ -272,14 +271,14 @@ def storage_errors_told() -> Iterator[None]:
         StorageFullError: No room is left.
         UnwritableOutputError: Anything else that the system says.
     """
-    try:
+    with storage_refusals(_data_volume_refusal):
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFullError("the disk is full; free some space and try again") from error
-        raise UnwritableOutputError(
-            f"the data volume cannot be written to: {error.strerror}; check its mount and owner"
-        ) from error
+
+
+def _data_volume_refusal(error: OSError) -> UnwritableOutputError:
+    return UnwritableOutputError(
+        f"the data volume cannot be written to: {error.strerror}; check its mount and owner"
+    )
 
 
 def _item(db: sqlite3.Connection, media_id: MediaId) -> MediaItem:

@@ -28,11 +28,13 @@ from app.media.deinterlace import Deinterlacer, Shown
 from app.media.demux import codec_name, main_video, opened, packets, video_decoder
 from app.media.expected import ExpectedFrames
 from app.media.frames import picture_of
+from app.media.hardware_decode import accelerator
 from app.media.holes import Complaints, Holes
 from app.media.info import MediaInfo
 from app.media.limits import DEFAULT_LIMITS, MediaLimits
 from app.media.orientation import orientation_of, upright
 from app.media.probe import probe
+from app.media.side_data import has_captions
 from app.media.sniff import MediaKind
 from app.media.span import WHOLE, TimeSpan, exact_span, info_of_span, seek_before
 from app.media.webp_frames import animated_webp_frames
@@ -50,6 +52,11 @@ _DEINTERLACED: Final = Notice(
     "the video is interlaced; its frames were made whole, one for each pair of fields",
 )
 
+_CAPTIONS_DROPPED: Final = Notice(
+    "media.captions_dropped",
+    "closed captions lie inside the video's frames, where they cannot be kept; subtitle tracks were kept",
+)
+
 
 class VideoReader:
     """One video, read from front to end.
@@ -62,6 +69,7 @@ class VideoReader:
         limits: What is refused.
         span: The part to read; `info` is that of the part, whose clock starts with its first frame.
         probed: What `probe` said of the file, where somebody has asked already.
+        device: What decodes, see `decoding_device`; software without it.
 
     Raises:
         UsageError: No frame lies in the part.
@@ -76,11 +84,14 @@ class VideoReader:
         *,
         span: TimeSpan = WHOLE,
         probed: MediaInfo | None = None,
+        device: str | None = None,
     ) -> None:
         self.info: MediaInfo = probed or probe(path, limits)
         self._path = path
         self._limits = limits
+        self._device = device
         self._bad = 0
+        self._is_captioned = False
         self._notices: tuple[Notice, ...] = ()
         if self.info.kind == "still":
             raise NoVideoError("the file is a still picture, wanted a video")
@@ -126,6 +137,7 @@ class VideoReader:
             MediaTooLargeError: There are more frames than the limits allow.
         """
         self._bad = index = 0
+        self._is_captioned = False
         self._notices = self._end_notices
         clock = _Clock(self.info)
         with self._shown() as shown:
@@ -145,7 +157,8 @@ class VideoReader:
             frames = animated_webp_frames(self._path, self.info)
             yield self._in_span(Shown(frame.pts, frame) for frame in frames)
             return
-        with opened(self._path, self.info.container) as container:
+        hwaccel = None if self._device is None else accelerator(self._device)
+        with opened(self._path, self.info.container, hwaccel=hwaccel) as container:
             stream = main_video(container)
             start_s = (self._span.start_pts or 0) * (stream.time_base or Fraction(1))
             seek_before(container, stream, self.info.container, start_s)
@@ -180,6 +193,7 @@ class VideoReader:
                 self._count_bad()
             if decoded is not None:
                 picture = self._upright(decoded)
+                self._is_captioned = self._is_captioned or has_captions(decoded)
             early.append(pts)
             if picture is not None:
                 yield from ((each, picture) for each in early)
@@ -216,6 +230,8 @@ class VideoReader:
     def _judge(self, count: int) -> None:
         if count == 0 or self._bad > MAX_BAD_SHARE * count:
             raise self._too_damaged(count)
+        if self._is_captioned:
+            self._notices = (*self._notices, _CAPTIONS_DROPPED)
         if self._bad:
             self._notices = (
                 *self._notices,

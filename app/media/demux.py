@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import av
+from av.codec.hwaccel import HWAccel
 from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition, Stream
@@ -65,12 +66,15 @@ _MAX_BOXES: Final = 1000
 
 
 @contextmanager
-def opened(path: Path, kind: MediaKind) -> Iterator[InputContainer]:
+def opened(
+    path: Path, kind: MediaKind, *, hwaccel: HWAccel | None = None
+) -> Iterator[InputContainer]:
     """Open a video file for reading, and close it in the end.
 
     Args:
         path: The file.
         kind: What `sniff` said of it.
+        hwaccel: The device that decodes; software without it.
 
     Raises:
         UnsupportedTypeError: No demuxer for this kind.
@@ -92,6 +96,7 @@ def opened(path: Path, kind: MediaKind) -> Iterator[InputContainer]:
             format=demuxer,
             options=options,
             metadata_errors="replace",
+            hwaccel=hwaccel,
         )
     except (av.error.PermissionError, av.error.FileNotFoundError, av.error.OSError) as error:
         raise MediaError(f"the file cannot be read: {error.strerror}") from error

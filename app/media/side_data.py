@@ -20,3 +20,8 @@ def side_data_of(frame: VideoFrame) -> Mapping[str, SideData] | None:
     except ValueError:
         return None
     return {container[index].type.name: container[index] for index in range(len(container))}
+
+
+def has_captions(frame: VideoFrame) -> bool:
+    """Whether closed captions (ANSI/CTA-708, with those of 608) come with a frame, as in broadcasts."""
+    return "A53_CC" in (side_data_of(frame) or {})

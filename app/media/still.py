@@ -65,8 +65,9 @@ def still_info(path: Path, limits: MediaLimits) -> MediaInfo:
 def read_still(path: Path, limits: MediaLimits) -> Still:
     """Read a still, or the first picture of an animation or of several pages.
 
-    Gray, alpha and 16 bits stay what they are; a palette becomes RGB, with alpha where it has some; inks become RGB,
-    which a notice tells. Other pages, text chunks, thumbnails and everything private are not taken over.
+    Gray, alpha and 16 bits stay what they are; few bits become 8, and a palette RGB, with alpha where it has some; of
+    inks the RGB that they show is read, and they are kept beside it. Other pages, text chunks, thumbnails and
+    everything private are not taken over.
 
     Raises:
         MediaNotFoundError: There is no such file.
@@ -95,6 +96,8 @@ def read_still(path: Path, limits: MediaLimits) -> Still:
             jpeg=_jpeg_coding(still),
             is_lossless=_is_lossless(still),
             bits=still.bits,
+            inks=decoded.inks,
+            few=still.few,
             notices=(*decoded.notices, *dropped),
         )
 
@@ -145,6 +148,7 @@ def output_format(output: Path, input_format: StillFormat) -> StillFormat:
 _OTHER_CHROMA = -1
 _FULL_CHROMA = 0
 _HALF_WIDTH_CHROMA = 1
+_LUMA_AND_CHROMA_OF_INKS = 2
 _EXIF_DROPPED = Notice(
     "still.exif_dropped", "the EXIF data are damaged or too long and were left out"
 )
@@ -172,9 +176,9 @@ def _png_chunks(still: OpenStill, *, has_profile: bool) -> tuple[PngChunk, ...]:
 
 
 def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
-    """How a gray or color JPEG was encoded; inks are written as RGB, to which their tables do not fit."""
+    """How a JPEG was encoded."""
     image = still.image
-    if not isinstance(image, JpegImagePlugin.JpegImageFile) or image.mode not in ("L", "RGB"):
+    if not isinstance(image, JpegImagePlugin.JpegImageFile):
         return None
     tables = tuple(
         tuple(image.quantization[layer[3]])
@@ -183,6 +187,8 @@ def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
     )
     if len(tables) != len(image.layer):
         return None
+    if image.mode == "CMYK":
+        return _ink_coding(still, image, tables)
     if tables[1:2] == tables[2:3]:
         tables = tables[:2]
     sampling = JpegImagePlugin.get_sampling(image)
@@ -198,6 +204,24 @@ def _jpeg_coding(still: OpenStill) -> JpegCoding | None:
         is_progressive=bool(image.info.get("progressive")),
         is_rgb=image.mode == "RGB" and image.info.get("adobe_transform") == 0,
         is_widened=is_widened,
+    )
+
+
+def _ink_coding(
+    still: OpenStill, image: JpegImagePlugin.JpegImageFile, tables: tuple[tuple[int, ...], ...]
+) -> JpegCoding:
+    """Inks are written as inks: of luma, chroma and black, an ink is most like luma."""
+    is_luma_first = image.info.get("adobe_transform") == _LUMA_AND_CHROMA_OF_INKS
+    if is_luma_first or len(set(tables)) == 1:
+        tables = tables[:1]
+    if still.orientation.is_transposed:
+        tables = tuple(_transposed(table) for table in tables)
+    return JpegCoding(
+        tables=tables,
+        subsampling=_FULL_CHROMA,
+        is_progressive=bool(image.info.get("progressive")),
+        is_inks=True,
+        is_widened=len({layer[1:3] for layer in image.layer}) > 1,
     )
 
 

@@ -1,13 +1,12 @@
 """From an opened still to upright planes, in the layout that the file has."""
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
 import cv2
 import numpy as np
-from PIL import Image, ImageCms
+from PIL import Image
 
 from app.core.errors import DamagedMediaError
 from app.core.picture import PIXEL_FORMATS, Picture
@@ -18,6 +17,7 @@ from app.media.heif import HeifFile, heif_planes, stored_planes
 from app.media.heif_boxes import heif_head
 from app.media.orientation import upright
 from app.media.pillow_errors import pillow_errors
+from app.media.still_inks import Inks, ink_conversion
 from app.media.still_metadata import profile_fits
 from app.media.still_open import OpenStill
 from app.media.still_profile import profile_conversion
@@ -27,7 +27,6 @@ _FIRST_PICTURE_ONLY = Notice(
     "still.first_picture_only",
     "the file holds several pictures; only its main or first one is used",
 )
-_CMYK_CONVERTED = Notice("still.cmyk_converted", "the CMYK picture was converted to RGB")
 _PROFILE_DROPPED = Notice(
     "still.profile_dropped",
     "the color profile is damaged or does not fit the pixels; it was left out",
@@ -41,12 +40,14 @@ class DecodedStill:
 
     Attributes:
         icc: The profile that the pixels are in, unless they were converted out of it.
+        inks: What the pixels were converted from.
         notices: What could not be kept.
     """
 
     picture: Picture
     icc: bytes | None
     notices: tuple[Notice, ...]
+    inks: Inks | None = None
 
 
 def decode_still(still: OpenStill) -> DecodedStill:
@@ -57,10 +58,12 @@ def decode_still(still: OpenStill) -> DecodedStill:
         DamagedMediaError: The data make no picture.
         MediaTooLargeError: It does not fit in memory.
     """
+    if still.image.mode == "CMYK":
+        return _decode_inks(still)
     layout = PIXEL_FORMATS[still.layout]
     with pillow_errors(still.format):
         stored = Picture(_stored_planes(still), layout, still.tags)
-    icc = None if still.image.mode == "CMYK" else _profile(still)
+    icc = _profile(still)
     is_usable = icc is None or profile_fits(icc, layout)
     icc = icc if is_usable else None
     turned = upright(stored, still.orientation)
@@ -73,6 +76,23 @@ def decode_still(still: OpenStill) -> DecodedStill:
     )
 
 
+def _decode_inks(still: OpenStill) -> DecodedStill:
+    """A picture of inks as the RGB that they show, with the inks beside it."""
+    with pillow_errors(still.format):
+        stored = Picture((np.asarray(still.image),), PIXEL_FORMATS["rgba"])
+    pixels = np.asarray(upright(stored, still.orientation).planes[0], np.uint8)
+    icc = _profile(still)
+    conversion = ink_conversion(icc)
+    rgb = conversion.to_rgb(pixels)
+    is_usable = icc is None or conversion.icc is not None
+    return DecodedStill(
+        picture=Picture.from_rgb(rgb),
+        icc=None,
+        notices=(*_notices(still), *(() if is_usable else (_PROFILE_DROPPED,))),
+        inks=Inks(pixels=pixels, rgb=rgb, conversion=conversion),
+    )
+
+
 def _profile(still: OpenStill) -> bytes | None:
     return still.image.info.get("icc_profile") or None
 
@@ -80,15 +100,11 @@ def _profile(still: OpenStill) -> bytes | None:
 def _notices(still: OpenStill) -> Iterator[Notice]:
     if still.is_one_of_many:
         yield _FIRST_PICTURE_ONLY
-    if still.image.mode == "CMYK":
-        yield _CMYK_CONVERTED
 
 
 def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
     """Pillow holds 16 bits for gray only, so the other deep pictures go through other decoders."""
     image, layout = still.image, still.layout
-    if image.mode == "CMYK":
-        return _planes(_from_cmyk(image, _profile(still)), layout)
     if isinstance(image, HeifFile):
         return heif_planes(image, PIXEL_FORMATS[layout], still.limits)
     if PIXEL_FORMATS[layout].bits == 8:
@@ -100,21 +116,6 @@ def _stored_planes(still: OpenStill) -> tuple[Plane, ...]:
     if image.mode == "I;16":
         return _deep_gray(image, has_alpha=layout == "ya16le")
     return _deep_planes(still)
-
-
-def _from_cmyk(image: Image.Image, icc: bytes | None) -> Image.Image:
-    """RGB from ink amounts: through the file's own profile where it has a usable one, else by subtraction."""
-    if icc is not None:
-        try:
-            inks = ImageCms.ImageCmsProfile(io.BytesIO(icc))
-            converted = ImageCms.profileToProfile(
-                image, inks, ImageCms.createProfile("sRGB"), outputMode="RGB"
-            )
-        except (ImageCms.PyCMSError, OSError):
-            converted = None
-        if converted is not None:
-            return converted
-    return image.convert("RGB")
 
 
 def _planes(image: Image.Image, layout: str) -> tuple[Plane, ...]:

@@ -14,15 +14,22 @@ from app.core.planes import Plane, to_8_bits
 from app.core.types import Notice
 from app.media.hdr import is_hdr
 from app.media.still_avif import AVIF_BITS, encode_avif
+from app.media.still_few import DEPTH_RAISED, FewColorsPng, in_few_colors
+from app.media.still_inks import Inks
 from app.media.still_png import encode_png
 from app.media.still_tiff import encode_tiff
-from app.media.still_types import Still, StillFormat
+from app.media.still_types import JpegCoding, Still, StillFormat
 
 _MAX_SIDES_PX: dict[StillFormat, int] = {"jpeg": 65_500, "webp": 16_383, "avif": 65_535}
 _FINE_QUALITY = 90
 _CHROMA_WIDENED = Notice(
     "still.chroma_widened",
     "the JPEG keeps its colors in a resolution (4:1:1, 4:4:0 or the like) that is not written; they got the full one",
+)
+_INK_FORMATS = frozenset({"jpeg", "tiff"})
+_CMYK_CONVERTED = Notice(
+    "still.cmyk_converted",
+    "the picture of printing inks (CMYK) was converted to RGB; a result that ends in .jpg or .tiff keeps the inks",
 )
 _DEEP_FORMATS = frozenset({"png", "tiff", "avif"})
 _HDR_FORMATS = frozenset({"png", "avif"})
@@ -46,21 +53,42 @@ class StillEncoding:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class _Task:
-    """Everything that an encoder needs: pixels of a depth that its format has, and the rest."""
+class _Pixels:
+    """What an encoder is given: values of a depth that its format has.
 
-    pixels: Plane
+    Attributes:
+        values: `(H, W)` or `(H, W, channels)`.
+        still: What else the file carries, as it fits to the values.
+        few: The same in few bits, where they are to be written so.
+        is_inks: Four channels are inks, and not RGB with alpha.
+    """
+
+    values: Plane
     still: Still
+    few: FewColorsPng | None = None
+    is_inks: bool = False
+
+    @property
+    def image(self) -> Image.Image:
+        mode = "CMYK" if self.is_inks else {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[self.channels]
+        return Image.fromarray(self.values, mode)
+
+    @property
+    def channels(self) -> int:
+        return 1 if self.values.ndim == 2 else self.values.shape[2]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Task:
+    """Everything that an encoder needs."""
+
+    pixels: _Pixels
     xmp: bytes
     quality: int
 
     @property
-    def image(self) -> Image.Image:
-        return Image.fromarray(self.pixels, {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[self.channels])
-
-    @property
-    def channels(self) -> int:
-        return 1 if self.pixels.ndim == 2 else self.pixels.shape[2]
+    def still(self) -> Still:
+        return self.pixels.still
 
 
 def encode_still(
@@ -83,20 +111,43 @@ def encode_still(
     """
     encoder = _encoder(encoding.format)
     _check_side(picture.size_wh, encoding.format)
-    is_tone_mapped = is_hdr(picture.tags.transfer) and encoding.format not in _HDR_FORMATS
-    if is_tone_mapped:
-        still, picture = _without_hdr(still), _tone_mapped(picture)
-    elif _loses_gray_profile(still, picture, encoding.format):
-        picture = _in_srgb(picture)
-    pixels, notices = _fitted(_interleaved(picture), encoding.format, still.bits)
-    task = _Task(pixels=pixels, still=still, xmp=xmp, quality=encoding.quality)
-    lost = (*((_TONE_MAPPED,) if is_tone_mapped else ()), *notices)
+    pixels, lost = _prepared(still, picture, encoding.format)
+    task = _Task(pixels=pixels, xmp=xmp, quality=encoding.quality)
     try:
         return encoder(task), (*lost, *_coding_notices(still, encoding.format))
     except (OSError, ValueError, MemoryError) as error:
         raise OutputError(
             f"the picture could not be encoded as {encoding.format}; try PNG instead"
         ) from error
+
+
+def _prepared(
+    still: Still, picture: Picture, name: StillFormat
+) -> tuple[_Pixels, tuple[Notice, ...]]:
+    """What to write, and what of it is not as it was."""
+    if still.inks is not None and name in _INK_FORMATS:
+        return _in_inks(still, still.inks, picture)
+    is_tone_mapped = is_hdr(picture.tags.transfer) and name not in _HDR_FORMATS
+    if is_tone_mapped:
+        still, picture = _without_hdr(still), _tone_mapped(picture)
+    elif _loses_gray_profile(still, picture, name):
+        picture = _in_srgb(picture)
+    values, notices = _fitted(_interleaved(picture), name, still.bits)
+    few, widened = _few(values, still, name)
+    tone_mapped = (_TONE_MAPPED,) if is_tone_mapped else ()
+    converted = (_CMYK_CONVERTED,) if still.inks is not None else ()
+    lost = (*tone_mapped, *converted, *notices, *widened)
+    return _Pixels(values=values, still=still, few=few), lost
+
+
+def _in_inks(still: Still, inks: Inks, picture: Picture) -> tuple[_Pixels, tuple[Notice, ...]]:
+    own = replace(still, icc=inks.conversion.icc)
+    is_reduced = still.bits > 8
+    notice = Notice(
+        "still.depth_reduced", f"inks are written in 8 bits, the input had {still.bits}"
+    )
+    values = inks.changed_to(picture.planes[0])
+    return _Pixels(values=values, still=own, is_inks=True), (notice,) * is_reduced
 
 
 def _without_hdr(still: Still) -> Still:
@@ -127,6 +178,16 @@ def _in_srgb(picture: Picture) -> Picture:
     bits = picture.pixel_format.bits
     alpha = tuple(to_8_bits(plane, bits) for plane in picture.planes[1:])
     return Picture((gray, *alpha), PIXEL_FORMATS["ya8" if alpha else "gray"])
+
+
+def _few(
+    pixels: Plane, still: Still, name: StillFormat
+) -> tuple[FewColorsPng | None, tuple[Notice, ...]]:
+    """The picture in as few bits as its file had, in a file of the same kind; or a word that it has more now."""
+    if still.few is None or name != still.format:
+        return None, ()
+    few = in_few_colors(pixels, still.few) if name == "png" else None
+    return few, (() if few is not None else (DEPTH_RAISED,))
 
 
 def _coding_notices(still: Still, name: StillFormat) -> tuple[Notice, ...]:
@@ -192,12 +253,13 @@ def _on_white(pixels: Plane) -> Plane:
 
 
 def _jpeg(task: _Task) -> bytes:
-    coding = task.still.jpeg
+    coding, pixels = task.still.jpeg, task.pixels
+    is_fine = pixels.is_inks or task.quality >= _FINE_QUALITY
     settings: dict[str, object] = {
         "quality": max(1, task.quality),
-        "subsampling": 0 if task.quality >= _FINE_QUALITY else 2,
+        "subsampling": 0 if is_fine else 2,
     }
-    if coding is not None and len(coding.tables) >= min(task.channels, 2):
+    if coding is not None and _fits(coding, pixels):
         settings = {
             "qtables": [list(table) for table in coding.tables],
             "subsampling": coding.subsampling,
@@ -213,6 +275,13 @@ def _jpeg(task: _Task) -> bytes:
         return _saved(task, "JPEG", **settings)
 
 
+def _fits(coding: JpegCoding, pixels: _Pixels) -> bool:
+    """Whether the file's way of coding has what these pixels need: colors and inks have different tables."""
+    if coding.is_inks or pixels.is_inks:
+        return coding.is_inks == pixels.is_inks
+    return len(coding.tables) >= min(pixels.channels, 2)
+
+
 def _webp(task: _Task) -> bytes:
     is_lossless = task.still.is_lossless
     quality = 75 if is_lossless else task.quality
@@ -220,29 +289,31 @@ def _webp(task: _Task) -> bytes:
 
 
 def _avif(task: _Task) -> bytes:
-    return encode_avif(task.pixels, still=task.still, xmp=task.xmp, quality=task.quality)
+    return encode_avif(task.pixels.values, still=task.still, xmp=task.xmp, quality=task.quality)
 
 
 def _saved(task: _Task, name: str, **settings: object) -> bytes:
     out = io.BytesIO()
     icc = task.still.icc
-    is_written_as_rgb = name == "WEBP" or task.channels == 2
+    is_written_as_rgb = name == "WEBP" or task.pixels.channels == 2
     if icc is not None and icc[16:20] == b"GRAY" and is_written_as_rgb:
         icc = None
-    task.image.save(out, name, xmp=task.xmp, exif=task.still.exif, icc_profile=icc, **settings)
+    task.pixels.image.save(
+        out, name, xmp=task.xmp, exif=task.still.exif, icc_profile=icc, **settings
+    )
     return out.getvalue()
 
 
 def _png(task: _Task) -> bytes:
-    return encode_png(task.pixels, still=task.still, xmp=task.xmp)
+    return encode_png(task.pixels.values, still=task.still, xmp=task.xmp, few=task.pixels.few)
 
 
 def _tiff(task: _Task) -> bytes:
-    pixels = task.pixels
-    if pixels.dtype == np.uint16 and task.channels == 2:
+    values = task.pixels.values
+    if values.dtype == np.uint16 and task.pixels.channels == 2:
         # 16-bit gray with alpha is allowed in a TIFF, but hardly any program opens it.
-        pixels = pixels[..., (0, 0, 0, 1)]
-    return encode_tiff(pixels, still=task.still, xmp=task.xmp)
+        values = values[..., (0, 0, 0, 1)]
+    return encode_tiff(values, still=task.still, xmp=task.xmp, is_inks=task.pixels.is_inks)
 
 
 _ENCODERS: dict[StillFormat, Callable[[_Task], bytes]] = {

@@ -28,6 +28,7 @@ from app.media.limits import MediaLimits
 from app.media.orientation import Orientation
 from app.media.pillow_errors import pillow_errors
 from app.media.sniff import MediaKind, sniff
+from app.media.still_few import FewColors
 from app.media.still_metadata import exif_orientation, parsed_exif, png_tags
 from app.media.still_types import StillFormat
 from app.media.tiff_file import TiffFile, is_deep
@@ -50,6 +51,8 @@ _OPENERS: dict[MediaKind, _Opener] = {
 
 _TURNED_BY_READER = frozenset({"tiff", "heic"})
 _MIN_SIDE_PX = 2
+_PNG_GRAY = 0
+_PNG_PALETTE = 3
 _PNG_GRAY_ALPHA = 4
 _MAX_TIFF_TAGS = 1024
 """Cameras and scanners write under 100; 60 000 took a decoder 0.4 s before it looked at the size."""
@@ -86,6 +89,7 @@ class OpenStill:
         stored_wh: Size before it is turned upright.
         layout: Name in `core.picture.PIXEL_FORMATS` of what it decodes to.
         bits: Bits a channel in the file, 8 for fewer; the layout holds 9 to 16 of them as 16.
+        few: How a PNG or TIFF of few colors holds them.
         orientation: How to turn it upright.
         tags: What the file says of its colors, beside or instead of a profile.
         limits: The budget that the header was found to be within.
@@ -98,6 +102,7 @@ class OpenStill:
     stored_wh: tuple[int, int]
     layout: str
     bits: int
+    few: FewColors | None
     exif: Exif
     orientation: Orientation
     tags: ColorTags
@@ -196,6 +201,7 @@ def _described(
         exif = _exif(image, file, name)
         # Pillow turns a TIFF by itself, its `size` included.
         orientation = Orientation() if name in _TURNED_BY_READER else exif_orientation(exif)
+        few = _few(image, file)
         mode, bits = _samples(image, file, head)
         layout = _layout(image, mode, bits)
         tags = png_tags(file) if name == "png" else head.tags
@@ -207,6 +213,7 @@ def _described(
         stored_wh=image.size,
         layout=layout,
         bits=bits,
+        few=few,
         exif=exif,
         orientation=orientation,
         tags=tags,
@@ -236,6 +243,27 @@ def _samples(image: ImageFile, file: BinaryIO, head: HeifHead) -> tuple[str, int
         mode = {"RGB": "L", "RGBA": "LA"}.get(image.mode, image.mode) if is_gray else image.mode
         return mode, head.av1_bits
     return image.mode, image.bits if isinstance(image, HeifFile) else 8
+
+
+def _few(image: ImageFile, file: BinaryIO) -> FewColors | None:
+    if isinstance(image, TiffFile):
+        bits, has_palette = image.bits, image.mode == "P"
+    elif isinstance(image, PngImagePlugin.PngImageFile):
+        png = png_head(file)
+        bits, has_palette = png.bits, png.color_type == _PNG_PALETTE
+        if png.color_type == _PNG_GRAY and bits < 8 and image.mode == "L":
+            _scale_clear_value(image, bits)
+    else:
+        return None
+    is_few = has_palette or (bits < 8 and image.mode in ("1", "L"))
+    return FewColors(bits=bits, has_palette=has_palette) if is_few else None
+
+
+def _scale_clear_value(image: ImageFile, bits: int) -> None:
+    """Pillow spreads gray of 2 and 4 bits over 8, but compares it with the transparent value as the file has it."""
+    clear = image.info.get("transparency")
+    if isinstance(clear, int):
+        image.info["transparency"] = clear * (255 // ((1 << bits) - 1))
 
 
 def _layout(image: ImageFile, mode: str, bits: int) -> str:

@@ -19,16 +19,17 @@ _EXIF_IFD = 0x8769
 _LEVEL = 6
 
 
-def encode_tiff(pixels: Plane, *, still: Still, xmp: bytes) -> bytes:
+def encode_tiff(pixels: Plane, *, still: Still, xmp: bytes, is_inks: bool = False) -> bytes:
     """A TIFF of the pixels, with the still's profile, EXIF and an XMP packet.
 
     Args:
         pixels: `(H, W)` or `(H, W, 2 to 4)`, uint8 or uint16; the last of an even number of channels is alpha.
         still: Gives the metadata.
         xmp: The packet.
+        is_inks: The four channels are cyan, magenta, yellow and black, 255 is full.
     """
     strip = zlib.compress(_differences(pixels).data, _LEVEL)
-    directory = _directory(pixels, len(strip))
+    directory = _directory(pixels, len(strip), is_inks=is_inks)
     directory[700] = xmp
     if still.icc is not None:
         directory[34675] = still.icc
@@ -47,20 +48,22 @@ def _differences(pixels: Plane) -> Plane:
     return cast("Plane", out.astype(out.dtype.newbyteorder("<"), copy=False))
 
 
-def _directory(pixels: Plane, strip_bytes: int) -> ImageFileDirectory_v2:
+def _directory(pixels: Plane, strip_bytes: int, *, is_inks: bool) -> ImageFileDirectory_v2:
     h, w = pixels.shape[:2]
     channels = 1 if pixels.ndim == 2 else pixels.shape[2]
     directory = ImageFileDirectory_v2()
     directory[256], directory[257] = w, h
     directory[258] = (pixels.dtype.itemsize * 8,) * channels
     directory[259] = 8  # deflate
-    directory[262] = 2 if channels >= 3 else 1  # RGB, or gray with black as 0
+    directory[262] = (
+        5 if is_inks else 2 if channels >= 3 else 1
+    )  # inks, RGB, or gray with black as 0
     directory[273] = 0  # the strip follows the directory, which puts the place in
     directory[277] = channels
     directory[278] = h
     directory[279] = strip_bytes
     directory[317] = 2  # horizontal differencing
-    if channels in (2, 4):
+    if channels in (2, 4) and not is_inks:
         directory[338] = 2  # alpha that the colors are not multiplied with
     return directory
 

@@ -7,6 +7,8 @@ from app.core.color import UNSPECIFIED, ColorTags
 from app.core.picture import Picture
 from app.core.types import Notice
 from app.media.hdr import is_hdr
+from app.media.still_few import FewColors
+from app.media.still_inks import Inks
 
 StillFormat = Literal["jpeg", "png", "webp", "avif", "tiff", "bmp", "gif", "heic"]
 
@@ -21,6 +23,7 @@ class JpegCoding:
     Attributes:
         tables: One quantization table of 64 numbers a component.
         subsampling: Pillow's number: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0.
+        is_inks: It keeps cyan, magenta, yellow and black.
         is_rgb: It keeps red, green and blue instead of luma and chroma.
         is_widened: `subsampling` is finer than the file's own, which cannot be written.
     """
@@ -28,6 +31,7 @@ class JpegCoding:
     tables: tuple[tuple[int, ...], ...]
     subsampling: int
     is_progressive: bool = False
+    is_inks: bool = False
     is_rgb: bool = False
     is_widened: bool = False
 
@@ -47,6 +51,8 @@ class Still:
         jpeg: How a JPEG was encoded.
         is_lossless: The file keeps every pixel value.
         bits: Bits a channel in the file; more than 8 are held as 16.
+        inks: Those of a CMYK picture, whose `picture` is the RGB that they show.
+        few: How the file holds its few colors; `None` where it has 8 bits a channel or more.
         notices: What could not be kept.
     """
 
@@ -60,6 +66,8 @@ class Still:
     jpeg: JpegCoding | None = None
     is_lossless: bool = True
     bits: int = 8
+    inks: Inks | None = None
+    few: FewColors | None = None
 
     @property
     def color_tags(self) -> ColorTags | None:

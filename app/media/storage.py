@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.core.errors import OutputError, StorageFullError, UnwritableOutputError
+from app.core.errors import OutputError, UnwritableOutputError
+from app.core.storage import storage_refusals
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _CLOSED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS})
 
 
@@ -21,16 +21,16 @@ def storage_errors() -> Iterator[None]:
         UnwritableOutputError: The folder is missing or closed to us.
         OutputError: Anything else.
     """
-    try:
+    with storage_refusals(_refusal):
         yield
-    except OSError as error:
-        if error.errno in _FULL:
-            raise StorageFullError("the disk is full; free some space and try again") from error
-        if error.errno in _CLOSED:
-            raise UnwritableOutputError(
-                f"the output folder cannot be written to: {error.strerror}; name another one"
-            ) from error
-        raise OutputError(f"the output could not be written: {error.strerror}") from error
+
+
+def _refusal(error: OSError) -> OutputError:
+    if error.errno in _CLOSED:
+        return UnwritableOutputError(
+            f"the output folder cannot be written to: {error.strerror}; name another one"
+        )
+    return OutputError(f"the output could not be written: {error.strerror}")
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -47,6 +47,11 @@ class TiffFile(TiffImageFile):
         return bool(self.tag_v2.get(_PHOTOMETRIC) == _WHITE_IS_ZERO)
 
     @property
+    def bits(self) -> int:
+        """Of one sample of the first channel."""
+        return int(self.tag_v2.get(_BITS, (1,))[0])
+
+    @property
     def needs_other_decoder(self) -> bool:
         """Whether OpenCV would take the samples for other ones, or leave some out."""
         return self._samples() > 1 and (self._samples() == 2 or self.tag_v2.get(_LAYOUT) == _PLANAR)

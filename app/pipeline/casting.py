@@ -14,6 +14,7 @@ from app.core.types import Face, Frame, Identity, Notice
 from app.faces.assign import LEFT_ALONE, Assigner, Role, Treatment, likeness
 from app.faces.matching import likest_pairs
 from app.faces.person import Place
+from app.faces.zoo_recognizer import ArcFaceRecognizer, described
 from app.pipeline.source import source_identity
 from app.pipeline.spec import Action, PersonChoice, PersonOrder, RenderSpec, SourceFace
 from app.pipeline.tools import Tools
@@ -173,13 +174,20 @@ class Casting:
         return {people[column].number: wanted[row][0] for row, column in found.items()}
 
 
-def prepare_casting(spec: RenderSpec, tools: Tools) -> Casting:
+def prepare_casting(
+    spec: RenderSpec, tools: Tools, *, recognizers: Sequence[ArcFaceRecognizer] = ()
+) -> Casting:
     """Make the faces that a request wants to put on, and read its reference photos.
+
+    Args:
+        spec: The request.
+        tools: The networks.
+        recognizers: Besides the tools' own, those that have to describe the faces to put on.
 
     Raises:
         AppError: A photo cannot be used.
     """
-    wardrobe = _Wardrobe(spec, tools)
+    wardrobe = _Wardrobe(spec, tools, recognizers)
     chosen, references = [], 0
     for choice in spec.face_map.choices:
         references += choice.reference is not None
@@ -206,9 +214,12 @@ def people_in(frame: Frame) -> tuple[PersonInStill, ...]:
 class _Wardrobe:
     """Makes each face once, however many people get it."""
 
-    def __init__(self, spec: RenderSpec, tools: Tools) -> None:
+    def __init__(
+        self, spec: RenderSpec, tools: Tools, recognizers: Sequence[ArcFaceRecognizer]
+    ) -> None:
         self._spec = spec
         self._tools = tools
+        self._recognizers = recognizers
         self._identities: dict[SourceFace[Path], Identity] = {}
         self.notices: list[Notice] = []
 
@@ -219,7 +230,11 @@ class _Wardrobe:
             return Treatment(is_blurred=True)
         if action == "source":
             action, label = SourceFace[Path](photos=self._spec.sources), "source"
-        return Treatment(identity=self.identity(action, label))
+        identity = self.identity(action, label)
+        for recognizer in self._recognizers:
+            identity = described(identity, recognizer)
+        self._identities[action] = identity
+        return Treatment(identity=identity)
 
     def identity(self, face: SourceFace[Path], label: str, *, tells: bool = True) -> Identity:
         if face not in self._identities:

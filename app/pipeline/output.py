@@ -3,15 +3,14 @@
 There is no way out of a plan but through here, and no option that skips the label.
 """
 
-import errno
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.core.errors import StorageFullError, UnwritableOutputError, UsageError
-from app.core.storage import publish, sync
+from app.core.errors import UnwritableOutputError, UsageError
+from app.core.storage import publish, storage_refusals, sync
 from app.labelling.metadata import Label, finish_video
 from app.labelling.verify import verify
 from app.media.info import MediaInfo
@@ -46,7 +45,7 @@ def labelled_output(output: Path, label: Label, info: MediaInfo) -> Iterator[Pat
     hidden = output.with_name(f".facedock-{label.produce_id}.part")
     _claim(hidden, output)
     try:
-        with _full_disk_is_said():
+        with storage_refusals():
             yield hidden
             if info.kind == "video":
                 finish_video(hidden, label)
@@ -99,13 +98,3 @@ def _claim(hidden: Path, output: Path) -> None:
         raise UnwritableOutputError(
             f"the folder of {output.name} {reason}; choose another place"
         ) from error
-
-
-@contextmanager
-def _full_disk_is_said() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFullError("the disk is full; free some space and try again") from error
-        raise

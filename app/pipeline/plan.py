@@ -3,18 +3,21 @@
 Every plan ends in a labelled output; nothing here, and no field of the spec, can leave it out.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.types import Notice, Window
+from app.core.types import CropSpec, Notice, Window
 from app.faces.hiding import FaceHider
+from app.faces.zoo_recognizer import ArcFaceRecognizer
+from app.inference.spec import ModelId
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
 from app.pipeline.casting import Casting, people_in, prepare_casting
 from app.pipeline.output import labelled_output, new_label, refuse_overwriting_inputs
 from app.pipeline.people import PeopleFound, find_people
+from app.pipeline.progress import WorkPart
 from app.pipeline.source import role_told
 from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.stages import (
@@ -29,7 +32,7 @@ from app.pipeline.stages import (
 )
 from app.pipeline.target import Sink, Target, open_wanted_target
 from app.pipeline.tools import Tools
-from app.processors.base import ProcessorSpec, checked_options
+from app.processors.base import FaceProcessor, ProcessorSpec, checked_options
 from app.safety.gate import GateWatch
 
 
@@ -40,6 +43,7 @@ class Plan:
     Attributes:
         windows: Opens the target's frames; iterate once.
         stages: In order; each takes the windows of the one before.
+        parts: How people are told of each stage's work; as many as there are stages.
         sink: Takes the last stage's windows.
         notices: What is known so far; complete once all frames have passed.
         people: How results call the people whom the face map changes; known once the first frame has passed.
@@ -48,11 +52,14 @@ class Plan:
 
     windows: Callable[[], Iterator[Window]]
     stages: tuple[Stage, ...]
+    parts: tuple[WorkPart, ...]
     sink: Sink
     notices: Callable[[], tuple[Notice, ...]]
     people: Callable[[], tuple[str, ...]]
     frames_total: int | None
 
+
+_PARTS: tuple[WorkPart, ...] = ("find_faces", "change_faces")
 
 OpenTarget = Callable[[RenderSpec, MediaLimits], AbstractContextManager[Target]]
 FindPeople = Callable[[Path, Tools], PeopleFound]
@@ -82,15 +89,24 @@ def open_plan(
     steps = checked_steps(spec.steps, tools.processors)
     refuse_overwriting_inputs(spec.output, (*spec.sources, *spec.face_map.photos, spec.target))
     label = new_label()
+    wanted = tuple(_wanted(step, tools) for step in steps)
+    recognizers = _recognizers(wanted, tools)
     with (
         _opened(spec, tools.limits, opens_target) as target,
         labelled_output(spec.output, label, target.info) as hidden,
     ):
-        cast = _Cast(spec, tools, info=target.info, finds_people=finds_people)
+        cast = _Cast(
+            spec,
+            tools,
+            info=target.info,
+            finds_people=finds_people,
+            recognizers=recognizers,
+        )
         with target.sink(hidden, spec, label) as sink:
             yield Plan(
                 windows=lambda: into_windows(target.frames()),
-                stages=_stages(spec, steps, tools, who=cast.assigned, target=target),
+                stages=_stages(wanted, tools, who=cast.assigned, target=target),
+                parts=_PARTS,
                 sink=sink,
                 notices=lambda: (*cast.notices, *target.notices, *sink.notices),
                 people=lambda: cast.changed,
@@ -120,23 +136,48 @@ def checked_steps(
     return tuple(sorted(steps, key=lambda step: processors[step.processor].order))
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A step, ready to work."""
+
+    processor: FaceProcessor
+    crop: CropSpec
+    recognizer: ModelId | None
+    keeps_occluders: bool
+
+
+def _wanted(step: Step, tools: Tools) -> _Wanted:
+    """Build a step's processor; a model that it names and that is not there is told before any file is opened."""
+    known = tools.processors[step.processor]
+    options = checked_options(tools.processors, step.processor, step.options)
+    needs = known.needs(options, tools.zoo)
+    return _Wanted(
+        known.build(options, tools.zoo),
+        needs.crop or known.crop,
+        needs.recognizer,
+        known.keeps_occluders(options),
+    )
+
+
+def _recognizers(steps: Sequence[_Wanted], tools: Tools) -> tuple[ArcFaceRecognizer, ...]:
+    ids = dict.fromkeys(step.recognizer for step in steps if step.recognizer is not None)
+    return tuple(ArcFaceRecognizer(tools.zoo, each) for each in ids)
+
+
 def _stages(
-    spec: RenderSpec, steps: tuple[Step, ...], tools: Tools, *, who: Stage, target: Target
+    steps: Sequence[_Wanted], tools: Tools, *, who: Stage, target: Target
 ) -> tuple[Stage, ...]:
     before = watched(GateWatch(tools.gate, "target"))
     after = watched_where_changed(GateWatch(tools.gate, "result"))
-    work = []
-    for step in steps:
-        known = tools.processors[step.processor]
-        options = checked_options(tools.processors, step.processor, step.options)
-        work.append(
-            processed(
-                known.build(options, tools.zoo),
-                known.crop,
-                masker=tools.masker if known.keeps_occluders(options) else None,
-                is_still=target.info.kind == "still",
-            )
+    work = [
+        processed(
+            step.processor,
+            step.crop,
+            masker=tools.masker if step.keeps_occluders else None,
+            is_still=target.info.kind == "still",
         )
+        for step in steps
+    ]
     return (
         chained(before, tracked(tools.tracker(target.info.kind))),
         chained(who, target.demand_faces, *work, hidden(FaceHider()), after),
@@ -147,12 +188,19 @@ class _Cast:
     """Who gets which face. The faces are made in the stage itself, while others look at the first frames."""
 
     def __init__(
-        self, spec: RenderSpec, tools: Tools, *, info: MediaInfo, finds_people: FindPeople
+        self,
+        spec: RenderSpec,
+        tools: Tools,
+        *,
+        info: MediaInfo,
+        finds_people: FindPeople,
+        recognizers: tuple[ArcFaceRecognizer, ...],
     ) -> None:
         self._spec = spec
         self._tools = tools
         self._info = info
         self._finds_people = finds_people
+        self._recognizers = recognizers
         self._casting: Casting | None = None
 
     @property
@@ -171,7 +219,7 @@ class _Cast:
         Raises:
             AppError: A photo cannot be used, or somebody whom the spec names is not there.
         """
-        self._casting = prepare_casting(self._spec, self._tools)
+        self._casting = prepare_casting(self._spec, self._tools, recognizers=self._recognizers)
         yield from self._stage(self._casting)(windows)
 
     def _stage(self, casting: Casting) -> Stage:

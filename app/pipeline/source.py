@@ -6,17 +6,19 @@ from pathlib import Path
 
 from app.core.errors import MediaError
 from app.core.picture import Picture
-from app.core.types import Identity, Notice
 from app.faces.people import IdentityBuilder
 from app.media.still import read_still
+from app.pipeline.recent import MadeFace
 from app.pipeline.tools import Tools
 from app.safety.gate import LOOK_SIDE_PX, GateWatch
 
 
 def source_identity(
     photos: tuple[Path, ...], tools: Tools, *, label: str = "source", face: int | None = None
-) -> tuple[Identity, tuple[Notice, ...]]:
+) -> MadeFace:
     """Read the photos of the face to put on, let the gate look at them, and make an identity.
+
+    The same photos, asked for again soon, are not looked at again.
 
     Args:
         photos: One or more, of one person.
@@ -29,8 +31,12 @@ def source_identity(
         IntimateContentError: The gate refuses a photo.
         FaceError: A photo shows no face, or several; or the photos show different people.
     """
-    builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
-    return builder.build(_gated_photos(photos, tools, label), label=label, face=face)
+
+    def make() -> MadeFace:
+        builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
+        return builder.build(_gated_photos(photos, tools, label), label=label, face=face)
+
+    return tools.recent_faces.get(photos, label, face, make)
 
 
 def _gated_photos(photos: tuple[Path, ...], tools: Tools, label: str) -> Iterator[Picture]:

@@ -183,7 +183,7 @@ class OutputChoices(_Asked):
         preset: Speed of a video encoder.
         codec: `auto` plays everywhere unless the input needs more; `like-input` is the input's own where
             possible, and then at about the input's quality, whatever `quality` says.
-        encoder: Who encodes; hardware only where it works.
+        encoder: Who encodes; hardware only where it works, and it decodes, too, where it gives the same frames.
         dynamic_range: `sdr` makes 8-bit BT.709 of HDR video; SDR video is left alone by both.
     """
 

@@ -18,6 +18,7 @@ from app.media.decode import VideoReader
 from app.media.encode import VideoWriter
 from app.media.encoder_choice import chosen_codec
 from app.media.encoders import VideoEncoding, container_of
+from app.media.hardware_decode import decoding_device
 from app.media.info import MediaInfo
 from app.media.like_input import quality_like_input
 from app.media.limits import MediaLimits
@@ -80,8 +81,16 @@ def open_target(
     *,
     timing: Timing = WHOLE_AS_IT_IS,
     makes_sdr: bool = False,
+    uses_hardware: bool = False,
 ) -> Iterator[Target]:
     """Open the file to change; a still has no time, so timing means nothing for it.
+
+    Args:
+        path: The file.
+        limits: What is refused.
+        timing: The part and the rate that are wanted.
+        makes_sdr: Bring HDR video into the range of usual screens.
+        uses_hardware: Decode on the graphics card where that gives the same frames.
 
     Raises:
         UsageError: No frame lies in the part that is wanted.
@@ -93,7 +102,8 @@ def open_target(
         return
     end_s = None if timing.end_s is None else _exact_s(timing.end_s)
     span = TimeSpan(start_s=_exact_s(timing.start_s), end_s=end_s)
-    with VideoReader(path, limits, span=span, probed=info) as reader:
+    device = decoding_device(path, info.container) if uses_hardware else None
+    with VideoReader(path, limits, span=span, probed=info, device=device) as reader:
         rate = None if timing.fps is None else exact_rate(timing.fps)
         yield VideoTarget(path, reader, rate=rate, makes_sdr=makes_sdr)
 
@@ -101,7 +111,13 @@ def open_target(
 def open_wanted_target(spec: RenderSpec, limits: MediaLimits) -> AbstractContextManager[Target]:
     """Open the file to change, as a request wants it."""
     makes_sdr = spec.encoding.dynamic_range == "sdr"
-    return open_target(spec.target, limits, timing=spec.timing, makes_sdr=makes_sdr)
+    return open_target(
+        spec.target,
+        limits,
+        timing=spec.timing,
+        makes_sdr=makes_sdr,
+        uses_hardware=spec.encoding.encoder == "hardware",
+    )
 
 
 def _exact_s(seconds: float) -> Fraction:

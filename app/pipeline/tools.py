@@ -1,26 +1,35 @@
 """What every plan of a process shares."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 from app.core.errors import NotFoundError
 from app.core.picture import Picture
 from app.core.types import Face, Frame, Identity
-from app.faces.detector import STILL_SIDES_PX, FaceDetector
+from app.faces.detector import FaceDetector
 from app.faces.landmarks import FaceLandmarker
 from app.faces.mask_networks import best_masker
 from app.faces.masks import FaceMasker
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
-from app.faces.turning import TurningDetector
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
+from app.pipeline.analysis import (
+    AnalysisChoice,
+    face_landmarker,
+    face_recognizer,
+    still_detector,
+    video_detector,
+)
+from app.pipeline.recent import RecentFaces
 from app.processors.base import ProcessorSpec
 from app.safety.gate import ContentGate
 
 LoadSavedFace = Callable[[str], Identity]
+
+_EMBEDDED = AnalysisChoice()
 
 
 def no_saved_face(face_id: str) -> Identity:
@@ -40,6 +49,7 @@ class Tools:
         detector: For frames of a video; `still_detector` looks more closely.
         masker: Says what lies in front of a face.
         saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
+        recent_faces: Faces made of photos lately.
     """
 
     zoo: ModelZoo
@@ -52,6 +62,7 @@ class Tools:
     gate: ContentGate
     masker: FaceMasker
     saved_face: LoadSavedFace
+    recent_faces: RecentFaces = field(default_factory=RecentFaces)
 
     @classmethod
     def over(
@@ -61,16 +72,22 @@ class Tools:
         limits: MediaLimits,
         *,
         saved_face: LoadSavedFace = no_saved_face,
+        analysis: AnalysisChoice = _EMBEDDED,
     ) -> "Tools":
-        """Put the tools over one set of models."""
+        """Put the tools over one set of models.
+
+        Raises:
+            UnknownModelError: `analysis` names a model that does something else.
+            MissingModelError: A model is not installed.
+        """
         return cls(
             zoo=zoo,
             processors=processors,
             limits=limits,
-            detector=FaceDetector(zoo),
-            still_detector=TurningDetector(zoo, sides_px=STILL_SIDES_PX),
-            landmarker=FaceLandmarker(zoo),
-            recognizer=FaceRecognizer(zoo),
+            detector=video_detector(zoo, analysis.detector),
+            still_detector=still_detector(zoo, analysis.detector),
+            landmarker=face_landmarker(zoo, analysis.landmarker),
+            recognizer=face_recognizer(zoo, analysis.recognizer),
             gate=ContentGate(zoo),
             masker=best_masker(zoo),
             saved_face=saved_face,

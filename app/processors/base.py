@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.core.errors import UnknownProcessorError, UsageError
 from app.core.types import CropSpec, FaceBatch
-from app.inference.spec import ModelZoo
+from app.inference.spec import ModelId, ModelZoo, Task
+
+MODELS_OF = "models_of"
+"""In the schema of an option that names a model: the task whose installed models are choices too."""
 
 
 class ProcessorOptions(BaseModel):
@@ -19,6 +22,33 @@ class ProcessorOptions(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def model_field(task: Task, *, built_in: str, title: str, description: str) -> Any:
+    """A field that names what does the work: `built_in`, which needs no model, or the id of an installed model.
+
+    Which models are installed is known only where somebody chooses; see `app.catalog`.
+    """
+    return Field(
+        default=built_in,
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$",
+        title=title,
+        description=description,
+        json_schema_extra={"enum": [built_in], MODELS_OF: task},
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needs:
+    """What a processor needs of others, with certain options.
+
+    Attributes:
+        crop: The crop it wants; `None` is the one of its `ProcessorSpec`.
+        recognizer: The recognizer that has to describe the faces to put on.
+    """
+
+    crop: CropSpec | None = None
+    recognizer: ModelId | None = None
 
 
 class FaceProcessor(Protocol):
@@ -46,6 +76,7 @@ class ProcessorSpec:
         options: Its options class.
         build: Makes it from validated options and the models.
         keeps_occluders: Whether, with these options, what lies in front of a face is to stay.
+        needs: What it needs of others, with these options; raises `UnknownModelError` where they name no model.
     """
 
     id: str
@@ -55,6 +86,7 @@ class ProcessorSpec:
     options: type[ProcessorOptions]
     build: Callable[[Any, ModelZoo], FaceProcessor]
     keeps_occluders: Callable[[Any], bool] = lambda _: False
+    needs: Callable[[Any, ModelZoo], Needs] = lambda *_: Needs()
 
 
 def checked_options(

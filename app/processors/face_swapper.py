@@ -1,7 +1,7 @@
 """Swap faces: the source's skin and proportions on the target's head, pose, light and expression.
 
 The model `mesh` is an algorithm, not a network: it needs nothing but the landmarks and runs everywhere.
-What it does is told in `app/processors/mesh`.
+What it does is told in `app/processors/mesh`. Any other model is an installed network, see `app/processors/neural`.
 """
 
 from collections import OrderedDict
@@ -12,13 +12,21 @@ from pydantic import Field
 
 from app.core.mesh_topology import load_topology
 from app.core.types import CropSpec, FaceBatch, Identity, IdentityId
-from app.inference.spec import ModelZoo
-from app.processors.base import FaceProcessor, ProcessorOptions, ProcessorSpec
+from app.inference.spec import ModelId, ModelZoo
+from app.processors.base import (
+    FaceProcessor,
+    Needs,
+    ProcessorOptions,
+    ProcessorSpec,
+    model_field,
+)
 from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import build_face_model
 from app.processors.mesh.looks import LookMemory
 from app.processors.mesh.swap import SwapChoices, TargetFace, swap_face
+from app.processors.neural.swapper import NeuralSwapper, swap_crop, swap_model
 
+MESH = "mesh"
 MAX_ATLASES = 32
 """Identities kept ready; an atlas takes at most 7 MB and a fifth of a second to make."""
 
@@ -26,32 +34,35 @@ MAX_ATLASES = 32
 class Options(ProcessorOptions):
     """What a person may choose for a swap."""
 
-    model: Literal["mesh"] = Field(
-        default="mesh", title="Model", description="mesh: landmarks and a texture, on any machine"
+    model: str = model_field(
+        "face_swap",
+        built_in=MESH,
+        title="Model",
+        description="mesh: landmarks and a texture, on any machine; others are networks that are installed here",
     )
     shape: float = Field(
         default=0.6,
         ge=0,
         le=1,
         title="Identity shape",
-        description="how far eyes, nose and mouth take the source's proportions",
+        description="how far eyes, nose and mouth take the source's proportions; mesh only",
     )
     shading: float = Field(
         default=0.75,
         ge=0,
         le=1,
         title="Light",
-        description="how much of the target's light and shade falls on the new face",
+        description="how much of the target's light and shade falls on the new face; mesh only",
     )
     eyes: Literal["target", "source"] = Field(
         default="target",
         title="Eyes from",
-        description="target keeps gaze and blinks; source is more alike, for photos",
+        description="target keeps gaze and blinks; source is more alike, for photos; mesh only",
     )
     keep_inner_mouth: bool = Field(
         default=True,
         title="Keep open mouth",
-        description="teeth and tongue of an open mouth stay the target's",
+        description="teeth and tongue of an open mouth stay the target's; mesh only",
     )
     occlusion: Literal["auto", "off"] = Field(
         default="auto",
@@ -124,8 +135,23 @@ class MeshSwapper:
 
 
 def build(options: Options, zoo: ModelZoo) -> FaceProcessor:
-    """Make the swapper that the options name; the mesh needs none of the models."""
-    return MeshSwapper(options)
+    """Make the swapper that the options name; the mesh needs none of the models.
+
+    Raises:
+        UnknownModelError: The options name no swap network.
+        MissingModelError: It is not installed.
+    """
+    if options.model == MESH:
+        return MeshSwapper(options)
+    return NeuralSwapper(zoo, swap_model(zoo, ModelId(options.model)))
+
+
+def needs(options: Options, zoo: ModelZoo) -> Needs:
+    """What the options' model needs; see `ProcessorSpec.needs`."""
+    if options.model == MESH:
+        return Needs()
+    spec = swap_model(zoo, ModelId(options.model))
+    return Needs(crop=swap_crop(spec), recognizer=spec.recognizer)
 
 
 PROCESSOR = ProcessorSpec(
@@ -136,4 +162,5 @@ PROCESSOR = ProcessorSpec(
     options=Options,
     build=build,
     keeps_occluders=lambda options: options.occlusion == "auto",
+    needs=needs,
 )

@@ -3,6 +3,9 @@
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.inference.spec import Feeds, ModelId, ModelSpec, ModelZoo, Outputs, Session, Task
 from app.runtime.batch_sizes import BatchSizes
 from app.runtime.device_queue import DeviceQueue, QueueOptions
@@ -45,6 +48,10 @@ class BatchingZoo:
         """A session whose calls wait behind those of people; see `ModelZoo.session`."""
         return self._jobs.session(model_id)
 
+    def last_matrix(self, model_id: ModelId) -> NDArray[np.float32]:
+        """See `ModelZoo.last_matrix`."""
+        return self._zoo.last_matrix(model_id)
+
     def installed(self, task: Task) -> tuple[ModelSpec, ...]:
         """See `ModelZoo.installed`."""
         return self._zoo.installed(task)
@@ -79,6 +86,9 @@ class _View:
         # Opened here and now: a missing model is told to whoever asks for it, not to whoever runs it first.
         self._zoo.session(model_id)
         return _QueuedSession(self._queue, model_id, is_interactive=self._is_interactive)
+
+    def last_matrix(self, model_id: ModelId) -> NDArray[np.float32]:
+        return self._zoo.last_matrix(model_id)
 
     def installed(self, task: Task) -> tuple[ModelSpec, ...]:
         return self._zoo.installed(task)

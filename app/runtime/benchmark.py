@@ -25,6 +25,7 @@ from app.media.info import MediaInfo
 from app.media.sniff import MediaKind
 from app.pipeline.spec import RenderSpec
 from app.pipeline.tools import Tools
+from app.runtime.crop_times import CropTime, crop_lines
 from app.runtime.executor import LocalExecutor
 
 FACE_HEIGHT = 0.35
@@ -101,6 +102,7 @@ class Benchmark:
         load: How many programs wanted to run on average in the last minutes; more than there are cores, and wall
             times say little. Processor times hold.
         skipped: Networks that could not be measured, and why.
+        crops: Cutting faces out of a frame on the processor, and where the networks run.
     """
 
     machine: str
@@ -111,6 +113,7 @@ class Benchmark:
     peak_bytes: int
     load: float = 0.0
     skipped: dict[str, str] = field(default_factory=dict)
+    crops: tuple[CropTime, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Plain JSON values."""
@@ -134,7 +137,7 @@ class Benchmark:
             "", f"A preview of one picture takes {self.preview_ms:.0f} ms (median). "
             f"Peak memory of the process: {self.peak_bytes / 1e6:.0f} MB.", "",
             *(["## Networks alone", ""] if networks else []),
-            *(_table(_NETWORK_HEADER, networks) if networks else []), "", *skipped,
+            *(_table(_NETWORK_HEADER, networks) if networks else []), "", *crop_lines(self.crops), *skipped,
         ]  # fmt: skip
         return "\n".join(lines).rstrip() + "\n"
 

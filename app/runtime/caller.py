@@ -2,13 +2,14 @@
 
 import os
 import socket
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from app.core.error_table import error_of
-from app.core.errors import Cancelled, EngineBusyError, EngineNotRunningError
+from app.core.errors import AppError, Cancelled, EngineBusyError, EngineNotRunningError
 from app.pipeline.spec import RenderSpec
 from app.runtime.calls import (
     Answer,
@@ -40,14 +41,18 @@ def _never() -> bool:
 class EngineCaller:
     """Asks an engine and waits for its answer; safe to use from any thread.
 
+    Of several engines the first one that does nothing for us is asked, since it may remember the file of the last
+    question; one that is not there is passed over.
+
     Args:
-        path: Of the engine's socket.
+        paths: Of the engines' sockets.
         silence_s: An engine that says nothing for longer is taken for stuck.
     """
 
-    def __init__(self, path: Path, *, silence_s: float = 30.0) -> None:
-        self._path = path
+    def __init__(self, *paths: Path, silence_s: float = 30.0) -> None:
         self._silence_s = silence_s
+        self._lock = threading.Lock()
+        self._calls = dict.fromkeys(paths, 0)
 
     def find_faces(self, path: Path) -> FacesSeen:
         """Which faces a photo shows.
@@ -132,11 +137,43 @@ class EngineCaller:
                     "the engine ended while it worked on this; another one starts, try again"
                 ) from error
 
-    def _connected(self) -> socket.socket:
+    @contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        """A line to the engine that has the least to do for us.
+
+        Raises:
+            EngineBusyError: None takes a call.
+            EngineNotRunningError: None is there.
+        """
+        with self._lock:
+            nearest = sorted(self._calls, key=lambda path: self._calls[path])
+        problems: list[AppError] = []
+        for path in nearest:
+            try:
+                connection = self._line_to(path)
+            except (EngineBusyError, EngineNotRunningError) as error:
+                problems.append(error)
+                continue
+            with connection, self._counted(path):
+                yield connection
+            return
+        raise problems[0]
+
+    @contextmanager
+    def _counted(self, path: Path) -> Iterator[None]:
+        with self._lock:
+            self._calls[path] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls[path] -= 1
+
+    def _line_to(self, path: Path) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(self._silence_s)
         try:
-            with socket_address(self._path) as address:
+            with socket_address(path) as address:
                 connection.connect(address)
         except TimeoutError as error:
             connection.close()

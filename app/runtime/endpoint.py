@@ -131,11 +131,12 @@ class Endpoint:
 
     def _start(self, connection: socket.socket) -> None:
         def serve() -> None:
-            try:
-                with closing(connection):
+            with closing(connection):
+                try:
                     self._serve(connection)
-            finally:
-                self._free.release()
+                finally:
+                    # Before the caller sees the end: who calls again at once finds room.
+                    self._free.release()
 
         threading.Thread(target=serve, name="call", daemon=True).start()
 

@@ -3,7 +3,6 @@
 It may die at any moment. The store then gives its job to the next engine, and what it left in scratch is removed.
 """
 
-import errno
 import logging
 import os
 import threading
@@ -24,7 +23,7 @@ from app.core.errors import (
     PolicyError,
     StorageFullError,
 )
-from app.core.storage import sync
+from app.core.storage import is_full, sync
 from app.jobs.engines import EngineRegister
 from app.jobs.folders import DataFolders, move_into_place, remove_tree
 from app.jobs.job import Claim, JobFailure, JobState
@@ -105,12 +104,11 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
         should_stop: For example a `StopFlag`.
     """
     sweep_scratch(parts.store, parts.folders)
-    for preview in parts.folders.previews.iterdir():
-        remove_tree(preview)
+    fresh_previews(parts.folders, parts.options.name)
     turns = Turns()
     with (
         _Heart(parts, should_stop, turns) as heart,
-        Endpoint(parts.folders.engine_socket, parts.desk, turns) as endpoint,
+        Endpoint(parts.folders.socket_of(parts.options.name), parts.desk, turns) as endpoint,
     ):
         logger.info("engine %s is ready", parts.options.name)
         queue = _Queue(parts)
@@ -124,6 +122,12 @@ def run_engine(parts: EngineParts, *, should_stop: Callable[[], bool]) -> None:
                 # What engines before this one have left of a job that was given up goes here, too.
                 sweep_scratch(parts.store, parts.folders)
     logger.info("engine %s has stopped", parts.options.name)
+
+
+def fresh_previews(folders: DataFolders, engine: str) -> None:
+    """Make an engine's folder of previews, empty: what is in it is of its last life."""
+    remove_tree(folders.previews_of(engine))
+    folders.previews_of(engine).mkdir(parents=True, exist_ok=True)
 
 
 def sweep_scratch(store: JobStore, folders: DataFolders) -> None:
@@ -326,7 +330,7 @@ def _state_of(error: Exception) -> JobState:
 def _failure_of(error: Exception) -> JobFailure:
     if isinstance(error, AppError):
         return JobFailure(code=error.code, message=without_paths(error.message))
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and is_full(error):
         return JobFailure(code=StorageFullError.code, message="the disk is full")
     # What an unexpected error says may name files and people; it stays in the log.
     return JobFailure(code=AppError.code, message="")

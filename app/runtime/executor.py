@@ -3,16 +3,17 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 
 from app.core.errors import Cancelled
 from app.core.types import Notice, Window
 from app.pipeline.people import find_people
 from app.pipeline.plan import open_plan
-from app.pipeline.progress import PersonCount, Progress, RenderResult
+from app.pipeline.progress import PersonCount, Progress, RenderResult, WorkPart
 from app.pipeline.spec import RenderSpec
 from app.pipeline.tools import Tools
+from app.runtime.occupancy import Occupancy, WorkClock
 from app.runtime.runner import run_threaded
 
 
@@ -21,10 +22,12 @@ class LocalExecutor:
 
     Args:
         tools: Networks, processors and limits; shared by all jobs of this process.
+        device: Counts the time in which the networks run; `None` where nobody counts it.
     """
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: Tools, device: WorkClock | None = None) -> None:
         self._tools = tools
+        self._device = device
 
     def render(
         self,
@@ -50,24 +53,43 @@ class LocalExecutor:
                 raise Cancelled("stopped on request")
 
         finds_people = partial(find_people, on_progress=stop_if_asked)
-        tally = _Tally()
-        with (
-            open_plan(spec, self._tools, finds_people=finds_people) as plan,
-            closing(run_threaded(plan.windows(), plan.stages)) as finished,
-        ):
-            for window in finished:
-                stop_if_asked()
-                for frame in window:
-                    plan.sink.write(frame)
-                tally.add(window)
-                on_progress(tally.progress(plan.frames_total))
+        with ExitStack() as opened:
+            plan = opened.enter_context(open_plan(spec, self._tools, finds_people=finds_people))
+            clocks = [WorkClock() for _ in (*plan.stages, "the source")]
+            encoding = WorkClock()
+            tally = _Tally(self._occupancy(plan.parts, clocks, encoding))
+            running = run_threaded(plan.windows(), plan.stages, clocks=clocks)
+            with closing(running) as finished:
+                for window in finished:
+                    stop_if_asked()
+                    with encoding.at_work():
+                        for frame in window:
+                            plan.sink.write(frame)
+                    tally.add(window)
+                    on_progress(tally.progress(plan.frames_total))
+            with encoding.at_work():
+                # What the encoder still holds, the label, and the sound.
+                opened.close()
         return tally.result(spec, plan.notices(), plan.people())
+
+    def _occupancy(
+        self, stages: Sequence[WorkPart], clocks: Sequence[WorkClock], encoding: WorkClock
+    ) -> Occupancy:
+        parts: dict[WorkPart, WorkClock] = dict(zip(("decode", *stages), clocks, strict=True))
+        if self._device is not None:
+            parts["device"] = self._device
+        return Occupancy({**parts, "encode": encoding})
 
 
 class _Tally:
-    """Counts what comes out."""
+    """Counts what comes out.
 
-    def __init__(self) -> None:
+    Args:
+        occupancy: How busy the parts of the job are.
+    """
+
+    def __init__(self, occupancy: Occupancy) -> None:
+        self._occupancy = occupancy
         self._started_s = time.monotonic()
         self._people: Counter[str] = Counter()
         self._frames = 0
@@ -88,6 +110,7 @@ class _Tally:
             frames_total=frames_total,
             fps=self._frames / elapsed_s if elapsed_s > 0 else 0.0,
             elapsed_s=elapsed_s,
+            busy=self._occupancy.lately(),
         )
 
     def result(
@@ -103,4 +126,5 @@ class _Tally:
             faces_swapped=self._faces_swapped,
             notices=notices,
             people=tuple(PersonCount(who=who, frames=self._people[who]) for who in people),
+            busy=self._occupancy.overall(),
         )

@@ -8,9 +8,12 @@ everybody else, and every thread is joined.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Generic, TypeVar
+
+from app.runtime.occupancy import WorkClock
 
 T = TypeVar("T")
 
@@ -22,10 +25,20 @@ class AbandonedError(Exception):
 
 
 class Link(Generic[T]):
-    """A bounded queue between two threads that either end can give up."""
+    """A bounded queue between two threads that either end can give up.
 
-    def __init__(self, depth: int) -> None:
+    Args:
+        depth: Items that may lie in it.
+        giver: Stands still while the giving end waits for room.
+        taker: Stands still while the taking end waits for an item; `None` where nobody counts.
+    """
+
+    def __init__(
+        self, depth: int, *, giver: WorkClock | None = None, taker: WorkClock | None = None
+    ) -> None:
         self._depth = depth
+        self._giver = giver or WorkClock()
+        self._taker = taker or WorkClock()
         self._items: deque[T] = deque()
         self._is_awaited = False
         self._changed = threading.Condition()
@@ -40,7 +53,8 @@ class Link(Generic[T]):
             AbandonedError: Nobody will take it.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._abandoned or self._has_room())
+            with self._giver.waiting():
+                self._changed.wait_for(lambda: self._abandoned or self._has_room())
             if self._abandoned:
                 raise AbandonedError
             self._items.append(item)
@@ -68,7 +82,8 @@ class Link(Generic[T]):
             with self._changed:
                 self._is_awaited = True
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._items or self._finished or self._abandoned)
+                with self._taker.waiting():
+                    self._changed.wait_for(lambda: self._items or self._finished or self._abandoned)
                 self._is_awaited = False
                 if not self._items:
                     break
@@ -88,7 +103,11 @@ def run_serial(source: Iterable[T], stages: Iterable[Stage[T]]) -> Iterator[T]:
 
 
 def run_threaded(
-    source: Iterable[T], stages: Iterable[Stage[T]], *, depth: int = 0
+    source: Iterable[T],
+    stages: Sequence[Stage[T]],
+    *,
+    depth: int = 0,
+    clocks: Sequence[WorkClock] = (),
 ) -> Generator[T, None, None]:
     """Run the source and each stage in a thread of its own; yields what the last one makes.
 
@@ -96,19 +115,24 @@ def run_threaded(
         source: Iterated in its own thread.
         stages: Each takes the items of the one before.
         depth: Items that may wait between two threads, besides the one that its maker holds.
+        clocks: Count the work of the source and of each stage, one a thread; none where nobody asks.
 
     Raises:
         BaseException: The first error of any of them, after the items made before it.
     """
-    links: list[Link[T]] = [Link(depth)]
-    threads = [threading.Thread(target=_feed, args=(source, links[0]), name="source")]
-    for index, stage in enumerate(stages):
-        links.append(Link(depth))
-        threads.append(
-            threading.Thread(
-                target=_work, args=(stage, links[-2], links[-1]), name=f"stage-{index}"
-            )
-        )
+    counted = [*clocks] or [WorkClock() for _ in range(len(stages) + 1)]
+    takers = [*counted[1:], None]
+    links: list[Link[T]] = [
+        Link(depth, giver=giver, taker=taker) for giver, taker in zip(counted, takers, strict=True)
+    ]
+    work = [partial(_feed, source, links[0])]
+    for stage, inbox, out in zip(stages, links[:-1], links[1:], strict=True):
+        work.append(partial(_work, stage, inbox, out))
+    names = ["source", *(f"stage-{index}" for index in range(len(stages)))]
+    threads = [
+        threading.Thread(target=_counted, args=(clock, run), name=name)
+        for clock, run, name in zip(counted, work, names, strict=True)
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -118,6 +142,11 @@ def run_threaded(
             link.abandon()
         for thread in threads:
             thread.join()
+
+
+def _counted(clock: WorkClock, run: Callable[[], None]) -> None:
+    with clock.at_work():
+        run()
 
 
 def _feed(source: Iterable[T], out: Link[T]) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -29,6 +29,7 @@ class SupervisorOptions:
     Attributes:
         command: Starts an engine; `--parent-fd N` is added, see `app.runtime.stopping`.
         engine_name: The engine's line in the register.
+        environment: The engine's; ours without it.
         first_delay_s: Before the first restart; doubles with every quick death.
         longest_delay_s: Where doubling ends.
         steady_s: An engine that lived for so long starts with the first delay again.
@@ -37,6 +38,7 @@ class SupervisorOptions:
 
     command: Sequence[str] = ENGINE_COMMAND
     engine_name: str = "engine-0"
+    environment: Mapping[str, str] | None = None
     first_delay_s: float = 0.5
     longest_delay_s: float = 30.0
     steady_s: float = 60.0
@@ -130,7 +132,10 @@ class Supervisor:
             if self._stop.is_set():
                 return 0
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=(self._life_fds[0],)
+                command,
+                stdin=subprocess.DEVNULL,
+                pass_fds=(self._life_fds[0],),
+                env=self._options.environment,
             )
         try:
             return self._watched(self._process)

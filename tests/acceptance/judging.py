@@ -13,7 +13,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from PIL import Image
 
-from app.core.geometry import TEMPLATES_112, similarity
+from app.core.geometry import similarity, template_points
 from app.core.picture import Picture
 from app.core.types import Face
 from app.faces.recognizer import FaceRecognizer, normed
@@ -128,7 +128,7 @@ def judges_of(stills: Path, shared_models: Path, zoo: ModelZoo, workbench: Workb
         return recognizer.embed([(Picture.from_rgb(image), face)])[0]
 
     def mobilefacenet(image: Rgb, kps: NDArray[np.float32]) -> NDArray[np.float32]:
-        affine = similarity(kps, TEMPLATES_112["arcface_112"])
+        affine = similarity(kps, template_points("arcface_112", 112))
         crop = sample_square(Picture.from_rgb(image), affine, 112)
         feed = (crop.transpose(2, 0, 1)[None].astype(np.float32) - 127.5) / 128
         return normed(session.run(None, {session.get_inputs()[0].name: feed})[0][0])

@@ -91,8 +91,7 @@ def test_arcface_tells_people_apart(zoo: OrtModelZoo) -> None:
     picture = read_still(SHARED / "assets" / "stills" / "group_six_t1.jpg", LIMITS).picture
     (faces,) = detector.detect([picture])
     nudged = [Face(bbox_xyxy=f.bbox_xyxy, kps=f.kps + 1.5, det_score=1.0) for f in faces]
-    vectors = recognizer.embed([(picture, face) for face in (*faces, *nudged)])
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = recognizer.embed([(picture, face) for face in (*faces, *nudged)])
     likeness = unit[:6] @ unit[6:].T
     assert np.diag(likeness).min() > 0.7
     assert (likeness - np.eye(6) * 2).max() < 0.4
@@ -103,13 +102,13 @@ def test_the_stub_zoo_runs_from_detection_to_swap(tmp_path: Path, stubs: Path) -
     ids = manifest.resolve(["optional"])
     installer = Installer(manifest, tmp_path)
     adopted = installer.adopt(stubs, ids, unpinned=True)
-    assert set(adopted) == set(ids)
+    assert set(ids) - set(adopted) == {"scrfd-2.5g", "inswapper-128-fp16"}, "those have no stub"
     zoo = OrtModelZoo(manifest, tmp_path, device="cpu", threads=1)
     picture = read_still(SHARED / "assets" / "stills" / "frontal_astronaut.png", LIMITS).picture
     found = ZooDetector(zoo, ModelId("yoloface-8n"), decode_yoloface).detect([picture] * 3)
     assert [len(faces) for faces in found] == [4, 4, 4]
     items = [(picture, face) for faces in found for face in faces]
-    vectors = ArcFaceRecognizer(zoo, ModelId("arcface-w600k-r50")).embed(items)
+    vectors = ArcFaceRecognizer(zoo, ModelId("arcface-w600k-r50")).vectors(items)
     emap = zoo.last_matrix(ModelId("inswapper-128"))
     assert np.array_equal(emap, np.eye(512))
     crops = np.full((12, 128, 128, 3), 100, np.uint8)

@@ -5,7 +5,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.api.app import create_app
-from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.progress import Busy, Progress, RenderResult
 from tests.jobs.fakes import MODEL, STILL, VIDEO, Volume, open_volume
 
 
@@ -65,6 +65,7 @@ def test_the_whole_way_from_upload_to_download(client: TestClient, volume: Volum
         "frames_swapped": 2,
         "faces_swapped": 4,
         "notices": [],
+        "busy": {},
     }
     file = client.get(done["result"]["url"])
     assert file.content == b"0123456789"
@@ -126,12 +127,14 @@ def test_progress_and_failure_are_told(client: TestClient, volume: Volume) -> No
     job = submit(client)
     claim = volume.store.claim()
     assert claim is not None
-    progress = Progress(frames_done=5, frames_total=10, fps=2.0, elapsed_s=2.5)
+    busy: Busy = {"decode": 0.25, "encode": 0.75}
+    progress = Progress(frames_done=5, frames_total=10, fps=2.0, elapsed_s=2.5, busy=busy)
     volume.store.renew(claim, progress)
     running = client.get(job["url"]).json()
     assert running["state"] == "running"
     assert running["progress"] == {
         "frames_done": 5, "frames_total": 10, "fps": 2.0, "elapsed_s": 2.5, "remaining_s": 2.5,
+        "busy": {"decode": 0.25, "encode": 0.75},
     }  # fmt: skip
     assert client.post(f"{job['url']}/cancel").status_code == 202
     assert client.get(job["url"]).json()["is_cancel_requested"]

@@ -121,6 +121,10 @@ def test_a_swap_ends_with_one_line_of_json(run: Run, portrait: Path, tmp_path: P
     done = run("swap", *arguments, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
+    busy = told.pop("busy")
+    assert set(busy) == {"decode", "find_faces", "change_faces", "device", "encode"}
+    assert all(0 <= share <= 1 for share in busy.values())
+    assert busy["device"] > 0
     assert told == {
         "output": str(output),
         "frames": 1,

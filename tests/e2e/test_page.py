@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from app.core.errors import IntimateContentError
 from app.jobs.job import JobFailure, JobState
 from tests.e2e.site import Site
-from tests.e2e.visit import PHONE, Visit, finished
+from tests.e2e.visit import DESKTOP, PHONE, Visit, finished
 
 
 def test_a_picture_goes_from_upload_to_download(
@@ -64,6 +64,11 @@ def test_a_video_shows_its_progress_and_then_a_player(
     visit.start()
     numbers = visit.stage.locator(".fd-numbers")
     expect(numbers).to_have_text(re.compile(r"\d+ of 60 frames · [\d.]+ fps · 0:0\d left"))
+    busy = visit.stage.locator(".fd-busy")
+    expect(busy).to_have_text(
+        "At work: reading 12 % · finding faces 96 % · changing faces 40 % · networks 81 % · writing 30 %"
+    )
+    expect(busy.locator("strong")).to_have_text("finding faces 96 %")
     bar = visit.stage.get_by_role("progressbar")
     assert 0 < float(bar.get_attribute("aria-valuenow") or 0) <= 100
     expect(visit.stage.get_by_role("link", name="Download")).to_be_visible()
@@ -246,6 +251,34 @@ def test_the_page_speaks_the_browsers_language(
     assert page.evaluate("document.documentElement.lang") == language
     assert "__i18n__" not in page.inner_text("body")
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("device", "locale", "text", "is_slow"),
+    [
+        pytest.param("cpu", "en-US", "Runs on the processor: slower", True, id="the processor"),
+        pytest.param("cpu", "zh-CN", "使用处理器运行：速度较慢", True, id="in chinese"),
+        pytest.param("cuda", "en-US", "NVIDIA graphics card", False, id="a graphics card"),
+        pytest.param("new-kind", "en-US", "new-kind", False, id="a kind that nobody knows yet"),
+    ],
+)
+def test_the_page_says_on_what_the_networks_run(
+    chromium: Browser, site: Site, device: str, locale: str, text: str, is_slow: bool
+) -> None:
+    before, site.engine.device = site.engine.device, device
+    time.sleep(0.1)
+    context = chromium.new_context(locale=locale, viewport=DESKTOP)  # type: ignore[arg-type]
+    try:
+        page = Visit(context.new_page(), site.url).open().page
+        badge = page.locator(f'fd-header [data-device="{device}"]')
+        expect(badge.locator(".fd-long")).to_have_text(text)
+        expect(page.locator("fd-header .is-slow")).to_have_count(int(is_slow))
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+        expect(badge).to_be_in_viewport()
+    finally:
+        site.engine.device = before
+        context.close()
 
 
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])

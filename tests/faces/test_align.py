@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.core.geometry import TEMPLATES_112, transform_points
+from app.core.geometry import template_points, transform_points
 from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.types import CropSpec, Face, Frame
 from app.faces.align import FaceSlot, align, native_box
@@ -114,7 +114,7 @@ def test_any_pixel_format_can_be_cut(make_frame: MakeFrame, face: Face, name: st
 
 @pytest.mark.parametrize("side_px", [112, 256])
 def test_five_points_land_on_the_template(make_frame: MakeFrame, face: Face, side_px: int) -> None:
-    template = TEMPLATES_112["arcface_112"]
+    template = template_points("arcface_112", 112)
     kps = (template - 50) * 0.5 + 64
     spec = CropSpec(template="arcface_112", size_px=side_px)
     (aligned,) = align((make_frame(faces=(replace(face, kps=kps),)),), spec)
@@ -126,7 +126,7 @@ def test_five_points_land_on_the_template(make_frame: MakeFrame, face: Face, sid
 def test_a_large_face_is_averaged_not_picked_from(make_frame: MakeFrame, face: Face) -> None:
     checks = (np.indices((900, 900)).sum(0) % 2 * 255).astype(np.uint8)
     image = np.repeat(checks[..., None], 3, axis=2)
-    kps = (TEMPLATES_112["arcface_112"] - 56) * 7 + 450
+    kps = (template_points("arcface_112", 112) - 56) * 7 + 450
     large = replace(face, kps=kps.astype(np.float32))
     (aligned,) = align((make_frame(image=image, faces=(large,)),), ARCFACE)
     inner = aligned.batch.crops[0, 10:-10, 10:-10].astype(int)
@@ -137,7 +137,7 @@ def test_a_large_face_is_averaged_not_picked_from(make_frame: MakeFrame, face: F
 def test_a_warped_crop_knows_what_lies_beyond_the_picture(
     make_frame: MakeFrame, face: Face
 ) -> None:
-    kps = (TEMPLATES_112["arcface_112"] - 56) * 0.5 + [0, 64]
+    kps = (template_points("arcface_112", 112) - 56) * 0.5 + [0, 64]
     (aligned,) = align((make_frame(faces=(replace(face, kps=kps.astype(np.float32)),)),), ARCFACE)
     mask = aligned.batch.masks[0]
     assert mask[:, :54].max() == 0 and mask[:, 58:].min() == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.core.geometry import TEMPLATES_112
+from app.core.geometry import template_points
 from app.core.picture import PIXEL_FORMATS, Picture
 from app.core.types import CropSpec, Face, FaceBatch, Frame, Window
 from app.faces.align import AlignedFaces, align
@@ -27,7 +27,7 @@ def place_face(
     make_face: MakeFace, make_landmarks: MakeLandmarks, make_identity: MakeIdentity
 ) -> PlaceFace:
     def build(cx: float = 64, cy: float = 64, size: float = 40) -> Face:
-        kps = (TEMPLATES_112["arcface_112"] - 56) * np.float32(size / 90) + np.array(
+        kps = (template_points("arcface_112", 112) - 56) * np.float32(size / 90) + np.array(
             [cx, cy], np.float32
         )
         landmarks = make_landmarks(cx=cx, cy=cy, size=size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.inference.gpu import first_gpu, free_gpu_bytes
+from app.inference.gpu import first_gpu, free_gpu_bytes, gpu_names
 from app.inference.memory import free_bytes
 
 
@@ -112,3 +112,22 @@ def test_free_memory_of_the_cpu_is_what_the_container_may_use(
 
 def test_a_machine_that_tells_nothing_is_taken_for_a_small_one(tmp_path: Path) -> None:
     assert free_bytes("cpu", meminfo=tmp_path / "none", cgroup=tmp_path / "none") == 4 << 30
+
+
+@pytest.mark.parametrize(
+    ("listed", "count", "names"),
+    [
+        pytest.param({}, 2, ("0", "1"), id="all of the machine"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": "3, GPU-1f"}, 2, ("3", "GPU-1f"), id="a list"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": "0,1,9"}, 2, ("0", "1"), id="more than there are"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": ""}, 0, (), id="none"),
+    ],
+)
+def test_each_gpu_has_a_name_that_shows_a_process_no_other(
+    listed: dict[str, str], count: int, names: tuple[str, ...]
+) -> None:
+    assert gpu_names(listed, lambda _: FakeDriver(count=count)) == names
+
+
+def test_without_a_driver_no_gpu_has_a_name() -> None:
+    assert gpu_names({}, no_driver) == ()

@@ -1,7 +1,9 @@
 """Sessions run verified bytes, and fail in our words."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ from app.core.errors import (
 )
 from app.inference.manifest import Manifest
 from app.inference.ort_session import OrtSession
-from app.inference.providers import CPU, Provider
+from app.inference.providers import CPU, PROVIDERS, Provider
 from app.inference.session import OrtModelZoo, ZooOptions
 from app.inference.spec import Feeds, ModelId, Outputs
 from tests.inference.conftest import MakeSpec
@@ -151,3 +153,40 @@ def test_a_file_without_any_pin_is_not_opened(tmp_path: Path, make_spec: MakeSpe
     spec = make_spec(content, batch="rewrite", sha256="", bytes=0)
     with pytest.raises(ModelIntegrityError, match="models pull tiny"):
         OrtModelZoo(Manifest(models=(spec,)), tmp_path, device="cpu").session(TINY)
+
+
+class CountingGate:
+    """Notes how often somebody passes."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        self.passed += 1
+        yield
+
+
+@pytest.mark.parametrize(
+    ("is_serial", "passed"),
+    [
+        pytest.param(True, 1 + 3, id="one caller at a time"),
+        pytest.param(False, 0, id="any number of callers"),
+    ],
+)
+def test_a_device_that_takes_one_call_at_a_time_has_a_gate(
+    tmp_path: Path, doubling_onnx: bytes, make_spec: MakeSpec, is_serial: bool, passed: int
+) -> None:
+    """Opening a network is a call of the device, too."""
+    (tmp_path / "tiny.onnx").write_bytes(doubling_onnx)
+    gate = CountingGate()
+    manifest = Manifest(models=(make_spec(doubling_onnx),))
+    zoo = OrtModelZoo(manifest, tmp_path, device="cpu", options=ZooOptions(gate=gate))
+    vars(zoo)["provider"] = replace(CPU, is_serial=is_serial)
+    for _ in range(3):
+        zoo.session(TINY).run({"x": np.ones((1, 3, 4, 4), np.float32)})
+    assert gate.passed == passed
+
+
+def test_directml_is_the_device_that_takes_one_call_at_a_time() -> None:
+    assert [row.device for row in PROVIDERS if row.is_serial] == ["directml"]

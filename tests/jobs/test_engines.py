@@ -54,3 +54,10 @@ def test_a_register_of_before_devices_is_brought_up_to_date(tmp_path: Path) -> N
         assert register.all()[0].device is None
         register.seen("engine-0", state="idle", pid=42, device="cuda")
         assert register.all()[0].device == "cuda"
+
+
+def test_engines_of_another_life_are_forgotten(volume: Volume) -> None:
+    for number in range(3):
+        volume.engines.supervised(f"engine-{number}", state="stopped", last_exit=5)
+    volume.engines.keep_only(["engine-0", "engine-7"])
+    assert [engine.name for engine in volume.engines.all()] == ["engine-0"]

@@ -62,3 +62,36 @@ def test_videos_of_cameras_that_write_exif_into_every_frame_are_read(
     assert len(pictures) == 4
     assert not any(isinstance(picture, DecodedPicture) for picture in pictures)
     assert pictures[0].planes[0][light].min() > 190
+
+
+def with_captions(source: Path, path: Path) -> None:
+    """Put a caption's two bytes before each frame of an H.264 file.
+
+    Source: ATSC A/53 part 4, 6.2.3 (the message), ITU-T H.264 7.3.2.3 and D.1.6 (where it lies).
+    """
+    message = bytes((0xB5, 0, 0x31)) + b"GA94" + bytes((3, 0xC1, 0xFF, 0xFC, 0x94, 0xAE, 0xFF))
+    unit = bytes((6, 4, len(message))) + message + b"\x80"
+    with av.open(str(source)) as before, av.open(str(path), "w") as after:
+        stream = before.streams.video[0]
+        target = after.add_stream_from_template(stream)
+        for packet in before.demux(stream):
+            if packet.size:
+                told = av.Packet(len(unit).to_bytes(4, "big") + unit + bytes(packet))
+                told.pts, told.dts, told.time_base = packet.pts, packet.dts, packet.time_base
+                told.is_keyframe, told.stream = packet.is_keyframe, target
+                after.mux(told)
+
+
+def test_closed_captions_that_are_lost_are_told_of(tmp_path: Path) -> None:
+    plain, captioned = tmp_path / "plain.mp4", tmp_path / "captioned.mp4"
+    with av.open(str(plain), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for index in range(5):
+            container.mux(stream.encode(noise_frame((64, 48), "yuv420p", index)))
+        container.mux(stream.encode(None))
+    with_captions(plain, captioned)
+    for path, told in ((plain, []), (captioned, ["media.captions_dropped"])):
+        with VideoReader(path) as reader:
+            assert len(list(reader.frames())) == 5
+        assert [notice.code for notice in reader.notices] == told

@@ -105,7 +105,7 @@ SMALL_BITS = [
 def test_pngs_of_few_bits_keep_their_values(
     bits: int, color_type: int, wanted: str, tmp_path: Path
 ) -> None:
-    """Few bits cannot hold a face's patch, so they become 8; every pixel shows what it showed."""
+    """Where nothing is changed, not even the number of bits is."""
     values = np.random.default_rng(bits).integers(0, 1 << bits, (9, 16))
     shifts = np.arange(8 // bits)[::-1] * bits
     packed = (values.reshape(9, -1, 8 // bits) << shifts).sum(-1).astype(np.uint8)
@@ -127,6 +127,7 @@ def test_pngs_of_few_bits_keep_their_values(
     written, lost = again(still, tmp_path / "out", "png")
     np.testing.assert_array_equal(written.picture.planes[0], shown)
     assert lost == ()
+    assert (tmp_path / "out").read_bytes()[24:26] == bytes((bits, color_type))
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -19,6 +19,7 @@ from app.faces.detector import FaceDetector
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
 from app.pipeline.progress import Progress, RenderResult
+from app.pipeline.recent import RecentFaces
 from app.pipeline.source import source_identity
 from app.pipeline.spec import FaceMap, OutputChoices, RenderSpec, Step, Timing
 from app.pipeline.tools import Tools
@@ -269,8 +270,9 @@ def test_only_a_video_whose_people_are_numbered_is_looked_at_twice(
         face_map=FaceMap[str].model_validate(face_map).with_photos(lambda name: photos[name]),
         timing=Timing(end_s=0.32),
     )
+    fresh = replace(tools, recent_faces=RecentFaces())
     counting = (
-        replace(tools, still_detector=detector) if is_still else replace(tools, detector=detector)
+        replace(fresh, still_detector=detector) if is_still else replace(fresh, detector=detector)
     )
     LocalExecutor(counting).render(spec, on_progress=lambda _: None)
     # One look at the photo and one at the still; the part of the video has its few key frames.

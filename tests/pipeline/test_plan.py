@@ -26,6 +26,7 @@ from app.pipeline.spec import FaceMap, RenderSpec, Step
 from app.pipeline.tools import Tools
 from app.processors.base import ProcessorOptions, ProcessorSpec
 from app.runtime.executor import LocalExecutor
+from app.runtime.occupancy import WorkClock
 from app.safety.gate import ContentGate
 
 
@@ -239,3 +240,21 @@ def test_an_unknown_option_names_itself() -> None:
 def test_no_field_of_a_job_turns_the_label_off() -> None:
     words = " ".join(RenderSpec.model_json_schema()["$defs"]) + " ".join(RenderSpec.model_fields)
     assert not any(word in words.lower() for word in ("label", "mark", "aigc", "gate", "filter"))
+
+
+@pytest.mark.weights
+def test_progress_and_result_tell_how_busy_each_part_is(
+    tools: Tools, make_spec: MakeSpec, clip: Path
+) -> None:
+    device = WorkClock()
+    told: list[Progress] = []
+    spec = make_spec(clip, "out.mp4", "green")
+    result = LocalExecutor(tools, device).render(spec, on_progress=told.append)
+    parts = ["decode", "find_faces", "change_faces", "device", "encode"]
+    for busy in (told[-1].busy, result.busy):
+        assert list(busy) == parts
+        assert all(0 <= share <= 1 for share in busy.values())
+    assert max(result.busy.values()) > 0.2, "somebody sets the pace"
+    # These networks are not counted by this clock.
+    assert result.busy["device"] == 0
+    assert "device" not in LocalExecutor(tools).render(spec, on_progress=told.append).busy

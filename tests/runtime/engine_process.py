@@ -1,6 +1,7 @@
 """An engine in a process of its own, over a fake executor: `python -m tests.runtime.engine_process --data DIR ...`."""
 
 import argparse
+import os
 from pathlib import Path
 
 from app.jobs.database import Database
@@ -22,7 +23,10 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, default=3)
     parser.add_argument("--call-steps", type=int, default=1)
     parser.add_argument("--parent-fd", type=int)
+    parser.add_argument("--tell", type=Path, help="Where to write which GPU it may use.")
     asked = parser.parse_args()
+    if asked.tell is not None:
+        asked.tell.write_text(os.environ["CUDA_VISIBLE_DEVICES"])
     folders = DataFolders(asked.data)
     terms = LeaseTerms(lease_s=asked.lease_s, max_attempts=asked.attempts)
     with stop_when_asked(asked.parent_fd) as stop, Database(folders.database) as database:

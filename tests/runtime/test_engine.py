@@ -289,7 +289,7 @@ def test_a_running_job_gives_way_to_a_call_and_both_end(volume: Volume) -> None:
         steps=60, step_s=0.02, on_step=lambda _: seen.append((time.monotonic(), "window"))
     )
     desk = FakeDesk(steps=20, step_s=0.02)
-    caller = EngineCaller(volume.folders.engine_socket)
+    caller = EngineCaller(volume.folders.socket_of("engine-0"))
     with running(volume, executor, desk):
         wait_for(lambda: len(seen) > 3)
         began = time.monotonic()
@@ -307,7 +307,7 @@ def test_a_running_job_gives_way_to_a_call_and_both_end(volume: Volume) -> None:
 def test_a_job_gets_on_however_many_calls_come(volume: Volume) -> None:
     job = volume.submit()
     stop = threading.Event()
-    caller = EngineCaller(volume.folders.engine_socket)
+    caller = EngineCaller(volume.folders.socket_of("engine-0"))
 
     def keep_calling() -> None:
         while not stop.is_set():
@@ -315,7 +315,7 @@ def test_a_job_gets_on_however_many_calls_come(volume: Volume) -> None:
 
     with running(volume, FakeExecutor(steps=20), FakeDesk(step_s=0.02)):
         callers = [threading.Thread(target=keep_calling) for _ in range(4)]
-        wait_for(volume.folders.engine_socket.exists)
+        wait_for(volume.folders.socket_of("engine-0").exists)
         for each in callers:
             each.start()
         try:
@@ -335,11 +335,11 @@ def test_a_call_that_finds_the_device_lost_ends_the_engine(volume: Volume) -> No
         desk=FakeDesk(error=DeviceError("the device is gone")),
         options=QUICK,
     )
-    caller = EngineCaller(volume.folders.engine_socket)
+    caller = EngineCaller(volume.folders.socket_of("engine-0"))
     told: list[BaseException] = []
 
     def call() -> None:
-        wait_for(volume.folders.engine_socket.exists)
+        wait_for(volume.folders.socket_of("engine-0").exists)
         try:
             caller.find_faces(Path("photo.png"))
         except DeviceError as error:

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,34 @@ def test_a_wish_to_stop_ends_the_engine_before_anybody_waits_for_it(volume: Volu
         wait_until(lambda: is_gone(pid))
         time.sleep(0.3)
         assert supervisor.pid is None
+
+
+def test_several_engines_share_the_queue_each_with_its_own_device(volume: Volume) -> None:
+    told = volume.folders.root / "device"
+    with ExitStack() as engines:
+        for number in range(2):
+            name = f"engine-{number}"
+            steps = (
+                "--name",
+                name,
+                "--steps",
+                "30",
+                "--step-s",
+                "0.05",
+                "--tell",
+                f"{told}{number}",
+            )
+            options = SupervisorOptions(
+                command=engine_command(volume, *steps),
+                engine_name=name,
+                environment={**os.environ, "CUDA_VISIBLE_DEVICES": f"GPU-{number}"},
+            )
+            engines.enter_context(Supervisor(volume.engines, options))
+        wait_until(lambda: all(engine.is_alive for engine in volume.engines.all()))
+        jobs = [volume.submit() for _ in range(2)]
+        wait_until(lambda: all(volume.studio.job(job.id).state is JobState.RUNNING for job in jobs))
+        for job in jobs:
+            *_, done = volume.studio.watch(job.id)
+            assert done.state is JobState.DONE
+    devices = [Path(f"{told}{number}").read_text() for number in range(2)]
+    assert devices == ["GPU-0", "GPU-1"]

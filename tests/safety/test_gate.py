@@ -182,7 +182,7 @@ def test_the_network_sees_the_middle_of_the_picture_as_its_contract_says() -> No
 def test_many_pictures_go_through_the_network_in_small_batches() -> None:
     session = FakeSession(lambda batch: probabilities([0.0] * len(batch)))
     ContentGate(FakeZoo(session)).check([GRAY] * 19, "source")
-    assert [len(batch) for batch in session.batches] == [8, 8, 3]
+    assert [len(batch) for batch in session.batches] == [2] * 9 + [1]
 
 
 def clip(

@@ -251,6 +251,15 @@ def test_readiness_names_what_is_missing(volume: Volume) -> None:
     assert volume.studio.readiness().problems == ("engine.not_running",)
 
 
+def test_one_engine_that_works_is_enough(volume: Volume) -> None:
+    (volume.folders.root / "models").mkdir()
+    (volume.folders.root / "models" / MODEL.file).write_bytes(b"1234")
+    volume.engines.supervised("engine-1", state="stopped", problem="device.unavailable")
+    assert volume.studio.readiness().problems == ("device.unavailable", "engine.not_running")
+    volume.engines.seen("engine-0", state="busy", pid=1)
+    assert volume.studio.readiness().is_ready
+
+
 def test_the_facade_loads_without_any_heavy_library() -> None:
     code = (
         "import sys; import app.service, app.jobs.store, app.api.app\n"

@@ -26,19 +26,21 @@ Attribute = int | float | str | Sequence[int] | Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A float32 input or output of a graph.
+    """An input or output of a graph.
 
     Attributes:
         name: Name of the value.
         shape: Lengths of the axes; a word names a free one.
+        kind: ONNX's number of its type; float32 without it.
     """
 
     name: str
     shape: tuple[int | str, ...]
+    kind: int = TensorProto.FLOAT
 
     def to_proto(self) -> onnx.ValueInfoProto:
         """The declaration as ONNX writes it."""
-        return helper.make_tensor_value_info(self.name, TensorProto.FLOAT, list(self.shape))
+        return helper.make_tensor_value_info(self.name, self.kind, list(self.shape))
 
 
 class GraphBuilder:

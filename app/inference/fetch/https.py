@@ -1,6 +1,5 @@
 """Downloads a file from an https address; an interrupted download goes on where it stopped."""
 
-import errno
 import http.client
 import urllib.error
 import urllib.request
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from app.core.errors import DownloadError, ModelIntegrityError
+from app.core.storage import is_full
 from app.inference.fetch.store import SourceStore, source_name
 from app.inference.progress import OnProgress, PullProgress
 from app.inference.spec import HttpsSource
@@ -65,7 +65,7 @@ class HttpsDownloader:
                 ModelIntegrityError,
                 DownloadError,
             ) as error:
-                if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                if isinstance(error, OSError) and is_full(error):
                     # No other address helps against a full disk.
                     raise
                 complaints.append(f"{_host(url)}: {error}")

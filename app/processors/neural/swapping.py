@@ -1,7 +1,5 @@
 """Runs a swap network on aligned faces: `source` is a vector of the face to put on, `target` the crop to change."""
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 
@@ -75,30 +73,12 @@ class SwapNetwork:
 
 def pixels_of(values: FloatArray, contract: InputContract) -> RgbImage:
     """Undo a contract: `(n, 3, H, W)` as the network gives them to `(n, H, W, 3)` uint8 RGB."""
-    mean, std = np.array(contract.mean, np.float32), np.array(contract.std, np.float32)
-    pixels = values.transpose(0, 2, 3, 1) * std + mean
-    return np.asarray(np.rint(np.clip(pixels, 0, 255)), np.uint8)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BoxMask:
-    """A soft box: how much of a crop is put back.
-
-    Attributes:
-        blur: Width of the soft edge, of half the crop's side.
-        padding: Left out at the top, right, bottom and left, of the crop's side.
-    """
-
-    blur: float = 0.3
-    padding: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-
-    def drawn(self, size_px: int) -> FloatArray:
-        """The mask, `(S, S)` float32, 0 at the border and 1 in the middle."""
-        soft_px = round(size_px * 0.5 * self.blur)
-        edge = max(soft_px // 2, 1)
-        top, right, bottom, left = (max(edge, round(size_px * part)) for part in self.padding)
-        mask = np.zeros((size_px, size_px), np.float32)
-        mask[top : size_px - bottom, left : size_px - right] = 1
-        if soft_px:
-            mask = np.asarray(cv2.GaussianBlur(mask, (0, 0), soft_px * 0.25), np.float32)
-        return mask
+    pixels = np.empty((len(values), *values.shape[2:], 3), np.uint8)
+    for row, planes in zip(pixels, values, strict=True):
+        channels = [
+            # Scaled, shifted, rounded and clipped in one go.
+            cv2.addWeighted(plane, std, plane, 0, mean, dtype=cv2.CV_8U)
+            for plane, std, mean in zip(planes, contract.std, contract.mean, strict=True)
+        ]
+        cv2.merge(channels, dst=row)
+    return pixels

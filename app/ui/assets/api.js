@@ -73,9 +73,11 @@ export const thumbnail = (mediaId) => address(`media/${mediaId}/thumbnail`);
 export const content = (mediaId) => address(`media/${mediaId}/content`);
 export const result = (jobId) => address(`jobs/${jobId}/result`);
 
-// Why a job that waits is not taken up: codes of the error table.
-export async function problems() {
+// Why a job that waits is not taken up, as codes of the error table; and on what kinds of device the engines that live
+// really run.
+export async function readiness() {
   const response = await fetch(new URL("readyz", document.baseURI)).catch(() => null);
-  const body = await response?.json().catch(() => null);
-  return (body?.problems ?? []).map((problem) => problem.code);
+  const { problems = [], engines = [] } = (await response?.json().catch(() => null)) ?? {};
+  const devices = engines.filter((engine) => engine.is_alive && engine.device).map((engine) => engine.device);
+  return { problems: problems.map((problem) => problem.code), devices: [...new Set(devices)].sort() };
 }

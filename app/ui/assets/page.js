@@ -13,24 +13,48 @@ import { refreshJobs, showJob, start } from "./poll.js";
 import { previewDescribed } from "./preview.js";
 import { refreshSaved } from "./saved.js";
 import { change, isActive, state } from "./state.js";
-import { language, listed, t } from "./text.js";
+import { has, language, listed, t } from "./text.js";
 
 class Header extends Part {
   get facts() {
-    if (!state.isOnline) return "lost";
-    if (state.problems.length) return "stuck";
-    return state.jobs?.some(isActive) ? "busy" : "connected";
+    return [status(), state.isOnline && state.devices];
   }
 
   draw() {
-    const status = this.facts;
+    const [now, devices] = this.facts;
     return [
       h("img", { class: "fd-logo", src: new URL("ui/favicon.svg", document.baseURI).href, alt: "" }),
       h("h1", {}, "FaceDock"),
       h("span", { class: "fd-tagline" }, t("app.tagline")),
-      h("span", { class: `fd-status is-${status}`, role: "status" }, h("i"), t(`status.${status}`)),
+      h(
+        "span",
+        { class: "fd-statuses" },
+        devices && devices.map(deviceBadge),
+        h("span", { class: `fd-status is-${now}`, role: "status" }, h("i"), t(`status.${now}`)),
+      ),
     ];
   }
+}
+
+function status() {
+  if (!state.isOnline) return "lost";
+  if (state.problems.length) return "stuck";
+  return state.jobs?.some(isActive) ? "busy" : "connected";
+}
+
+// On what the networks run. Without a graphics card everything works and takes longer: said where everybody sees it,
+// and in a word where there is no room.
+function deviceBadge(device) {
+  const isSlow = device === "cpu";
+  const long = has(`device.${device}`) ? t(`device.${device}`) : device;
+  const short = has(`device.${device}.short`) ? t(`device.${device}.short`) : long;
+  return h(
+    "span",
+    { class: `fd-status fd-device${isSlow ? " is-slow" : ""}`, title: isSlow && t("device.cpu.why"), "data-device": device },
+    isSlow ? icon("alert") : h("i"),
+    h("span", { class: "fd-long" }, long),
+    h("span", { class: "fd-short", "aria-hidden": "true" }, short),
+  );
 }
 
 // What is still needed, or what went wrong.

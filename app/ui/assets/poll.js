@@ -7,6 +7,7 @@ import { change, isActive, shownJob, state } from "./state.js";
 const BUSY_MS = 700;
 const IDLE_MS = 10_000;
 const LOST_MS = 3_000;
+const NO_ENGINE_MS = 2_000;
 const WAIT_MS = 5_000;
 
 let timer = null;
@@ -26,13 +27,23 @@ async function ask() {
     const { jobs } = await api.jobs();
     const all = await withShown(jobs);
     const isFirst = state.jobs === null;
-    change({ jobs: all, isOnline: true, problems: isStuck(all) ? await api.problems() : [] });
+    const isBusy = all.some(isActive);
+    change({ jobs: all, isOnline: true, ...(await engines(all, isBusy)) });
     if (isFirst) reattach();
-    return all.some(isActive) ? BUSY_MS : IDLE_MS;
+    if (isBusy) return BUSY_MS;
+    return state.devices.length ? IDLE_MS : NO_ENGINE_MS;
   } catch {
     change({ isOnline: false });
     return LOST_MS;
   }
+}
+
+// While somebody works, who that is does not change.
+async function engines(jobs, isBusy) {
+  const stuck = isStuck(jobs);
+  if (isBusy && !stuck && state.devices.length) return { problems: [] };
+  const { problems, devices } = await api.readiness();
+  return { problems: stuck ? problems : [], devices };
 }
 
 // Somebody waits, and nobody works.

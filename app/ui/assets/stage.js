@@ -9,7 +9,7 @@ import { placesAt } from "./people.js";
 import { showJob, refreshJobs } from "./poll.js";
 import { askPreview, closePreview } from "./preview.js";
 import { change, isActive, shownJob, state } from "./state.js";
-import { figure, joined, t, time } from "./text.js";
+import { figure, has, joined, t, time } from "./text.js";
 
 class Stage extends Part {
   get facts() {
@@ -72,11 +72,13 @@ class Stage extends Part {
     this.bar = progressBar(t("job.progress", { name: media?.name ?? "" }));
     this.headline = h("p", { class: "fd-headline", role: "status" });
     this.numbers = h("p", { class: "fd-muted fd-numbers" });
+    this.busy = h("p", { class: "fd-muted fd-busy", title: t("busy.why") });
     this.cancelButton = h("button", { type: "button", class: "fd-button", onclick: () => cancel(job.id) }, t("stage.cancel"));
     const picture = h("img", { class: "fd-dim", src: api.thumbnail(job.request.target), alt: "" });
     return [
       viewport(media ? fitted(media, picture) : picture),
       strip(h("div", { class: "fd-running" }, this.headline, this.numbers, this.bar), this.cancelButton),
+      this.busy,
     ];
   }
 
@@ -88,6 +90,7 @@ class Stage extends Part {
     // Written only when it changes: a status line is read out each time.
     if (this.headline.textContent !== text) this.headline.textContent = text;
     this.numbers.textContent = runningNumbers(job) || state.problems.map((code) => t(`error.${code}`)).join(" ") || "\u00a0";
+    this.busy.replaceChildren(...busyParts(job));
     setProgress(this.bar, jobShare(job));
     this.cancelButton.disabled = job.is_cancel_requested;
   }
@@ -155,6 +158,18 @@ function runningNumbers(job) {
     fps && t("job.fps", { fps: figure(fps, 1) }),
     left != null && t("job.left", { time: time(left) }),
   ]);
+}
+
+// How busy each part is, the one that sets the pace in bold.
+function busyParts(job) {
+  const { busy = {}, frames_done: done, frames_total: total } = job.progress ?? {};
+  const parts = Object.entries(busy).filter(([part]) => has(`busy.${part}`));
+  if (!done || total === 1 || !parts.length) return [];
+  const most = Math.max(...parts.map(([, share]) => share));
+  const words = parts.map(([part, share]) =>
+    h(share === most ? "strong" : "span", {}, t("busy.part", { part: t(`busy.${part}`), percent: figure(100 * share) })),
+  );
+  return [t("busy.title"), ...words.flatMap((word, index) => [index ? " · " : " ", word])];
 }
 
 function swapped(job, media) {

@@ -21,6 +21,7 @@ export const state = {
   jobId: null, // the job on the stage
   isOnline: true,
   problems: [], // codes: why nothing is taken up
+  devices: [], // kinds, such as "cuda" or "cpu"; nobody is there while it is empty
 };
 
 export function change(patch) {

@@ -9,7 +9,6 @@ from app.core.errors import ModelError
 from app.inference.emap import last_matrix
 from app.inference.spec import Feeds, ModelId, ModelSpec, Outputs, Session
 from app.processors.neural.swapping import (
-    BoxMask,
     SwapNetwork,
     inswapper_latents,
     unit_latents,
@@ -97,17 +96,3 @@ def test_the_matrix_is_the_last_constant() -> None:
 def test_a_file_without_the_matrix_is_told(content: bytes) -> None:
     with pytest.raises(ModelError, match="net: "):
         last_matrix("net", content)
-
-
-def test_a_box_mask_is_soft_at_its_edge_and_empty_in_its_padding() -> None:
-    mask = BoxMask(blur=0.3, padding=(0.25, 0, 0, 0)).drawn(128)
-    assert (mask.shape, mask.dtype) == ((128, 128), np.float32)
-    assert mask[64, 64] == 1
-    assert mask[0].max() < 0.01
-    assert mask[10, 64] < 0.01
-    assert 0.2 < mask[32, 64] < 0.8
-    assert np.all(np.diff(mask[:70, 64]) >= 0)
-
-
-def test_a_mask_without_blur_is_hard() -> None:
-    assert set(np.unique(BoxMask(blur=0).drawn(32))) == {0, 1}
