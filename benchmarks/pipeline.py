@@ -293,7 +293,8 @@ def memory_line(work: Path, models: Path) -> str:
     )
     return (
         f"Peak memory of a fresh process at 1080p: {peaks} (aim 700 MB, flat). "
-        f"Until a fresh process has opened all models it takes {told[0]['ready_s']:.1f} s (aim 3), which is not part of the times above."
+        f"From its start until all models are open it takes "
+        f"{told[0]['ready_s']:.1f} s (aim 3), which is not part of the times above."
     )
 
 
