@@ -93,7 +93,7 @@ def workbench(settings: Settings) -> "Workbench":
     from app.workbench import Workbench
 
     device = WorkClock()
-    return Workbench(_tools_over(_zoo(settings, device), settings), device)
+    return Workbench(tools_over(model_zoo(settings, device), settings), device)
 
 
 def face_library(settings: Settings) -> "FaceLibrary":
@@ -127,17 +127,20 @@ def build_engine(settings: Settings, model_id: str) -> None:
     """Build the TensorRT engine of one model, here and now: a child process of `build_engines` does."""
     from app.inference.spec import ModelId
 
-    with _zoo(settings) as zoo:
+    with model_zoo(settings) as zoo:
         zoo.build_engine(ModelId(model_id))
 
 
-def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
+def tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
+    """What every plan of this process shares, over these models."""
     from app.inference.spec import ModelId
     from app.pipeline.analysis import AnalysisChoice
     from app.pipeline.tools import Tools
     from app.runtime.allocator import return_large_blocks
+    from app.runtime.image_threads import share_cores
 
     return_large_blocks()
+    share_cores()
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
     return Tools.over(
@@ -153,7 +156,7 @@ def _tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     )
 
 
-def _zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo":
+def model_zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtModelZoo":
     """The models; `device` counts the time in which they run."""
     from app.inference.session import OrtModelZoo, ZooOptions
     from app.runtime.lanes import one_at_a_time, run_side_by_side
@@ -209,7 +212,7 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     from app.runtime.occupancy import WorkClock
 
     clock = WorkClock()
-    with _zoo(settings, clock) as zoo:
+    with model_zoo(settings, clock) as zoo:
         if zoo.provider.device == "cpu":
             yield EngineZoos(zoo, zoo, "cpu", clock)
             return
@@ -235,7 +238,7 @@ def benchmark(
     known = manifest(settings)
     if models == "stub":
         return measure(
-            lambda faces: _tools_over(
+            lambda faces: tools_over(
                 StubZoo(known, centers(faces), face_height=FACE_HEIGHT), settings
             ),
             [],
@@ -244,8 +247,8 @@ def benchmark(
             models=models,
             on_progress=on_progress,
         )
-    with _zoo(settings) as zoo:
-        tools = _tools_over(zoo, settings)
+    with model_zoo(settings) as zoo:
+        tools = tools_over(zoo, settings)
         statuses = inventory(settings).statuses()
         measured = measure(
             lambda _: tools,
@@ -360,7 +363,7 @@ def run_engine_process(settings: Settings, *, name: str, parent_fd: int | None) 
         engine_zoos(settings) as zoos,
     ):
         folders = DataFolders(settings.data_dir)
-        jobs, people = (_tools_over(zoo, settings) for zoo in (zoos.jobs, zoos.people))
+        jobs, people = (tools_over(zoo, settings) for zoo in (zoos.jobs, zoos.people))
         parts = EngineParts(
             store=JobStore(database),
             engines=EngineRegister(database),

@@ -90,7 +90,18 @@ def similarity(source: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def invert_affine(affine: FloatArray) -> FloatArray:
-    """The inverse of one `(2, 3)` affine or of a stack `(n, 2, 3)`."""
+    """The inverse of one `(2, 3)` affine or of a stack `(n, 2, 3)`.
+
+    Raises:
+        ZeroDivisionError: One affine maps all to a line.
+        numpy.linalg.LinAlgError: One of a stack does.
+    """
+    if affine.ndim == 2:
+        # Two by two numbers are inverted by hand a dozen times as fast.
+        (a, b, x), (c, d, y) = affine.tolist()
+        unit = 1 / (a * d - b * c)
+        a, b, c, d = d * unit, -b * unit, -c * unit, a * unit
+        return np.array([[a, b, -a * x - b * y], [c, d, -c * x - d * y]], np.float32)
     linear = np.linalg.inv(affine[..., :2].astype(np.float64))
     shift = -linear @ affine[..., 2:].astype(np.float64)
     return np.concatenate([linear, shift], axis=-1).astype(np.float32)

@@ -6,6 +6,7 @@ in Real-time"). Indices are those of its canonical face.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import cos, sin
 
 import numpy as np
 
@@ -59,11 +60,13 @@ class CropRegion:
     @property
     def affine(self) -> FloatArray:
         """`(2, 3)` float32 from picture pixels to the network's crop."""
-        scale = CROP_PX / self.side_px
-        cosine, sine = scale * np.cos(self.roll_rad), scale * np.sin(self.roll_rad)
-        linear = np.array([[cosine, sine], [-sine, cosine]])
-        shift = CROP_PX / 2 - linear @ np.array(self.center_xy)
-        return np.column_stack([linear, shift]).astype(np.float32)
+        scale, half, (x, y) = CROP_PX / self.side_px, CROP_PX / 2, self.center_xy
+        cosine, sine = scale * cos(self.roll_rad), scale * sin(self.roll_rad)
+        rows = (
+            [cosine, sine, half - cosine * x - sine * y],
+            [-sine, cosine, half + sine * x - cosine * y],
+        )
+        return np.array(rows, np.float32)
 
     def toward(self, other: "CropRegion", share: float) -> "CropRegion":
         """A region between this one (share 0) and another (share 1), turning the shorter way; beyond 1 it goes on."""

@@ -21,7 +21,7 @@ import numpy as np
 from app.core.geometry import FloatArray, invert_affine, transform_points
 from app.core.mesh_regions import FACE_OVAL
 from app.core.picture import Picture, PixelBox
-from app.core.types import Face, FaceBatch, Frame, RgbImage, Window
+from app.core.types import FaceBatch, Frame, RgbImage, Window
 from app.faces.align import AlignedFaces
 
 VISIBLE = 0.5 / 255
@@ -91,19 +91,21 @@ def _patch(batch: FaceBatch, row: int) -> _Patch | None:
 
 def _with_patches(frame: Frame, patches: list[_Patch]) -> Frame:
     picture = frame.picture.copy()
+    sized = [(f.landmarks, _size_px(f.landmarks)) for f in frame.faces if f.landmarks is not None]
     for patch in sorted(patches, key=lambda each: each.size_px):
-        _put_inplace(picture, _behind_nearer(patch, frame.faces))
+        _put_inplace(picture, _behind_nearer(patch, sized))
     return replace(frame, picture=picture, faces_swapped=max(frame.faces_swapped, len(patches)))
 
 
-def _behind_nearer(patch: _Patch, faces: Sequence[Face]) -> _Patch:
-    """The patch without what nearer faces of its frame cover."""
+def _behind_nearer(patch: _Patch, faces: Sequence[tuple[FloatArray, float]]) -> _Patch:
+    """The patch without what nearer faces of its frame cover; `faces` are landmarks and sizes."""
     mask = patch.mask
+    nearer = [points for points, size_px in faces if size_px > patch.size_px * _AS_NEAR]
+    if not nearer:
+        return patch
     x, y, w, h = _visible_box(mask)
-    for face in faces:
-        if face.landmarks is None or _size_px(face.landmarks) <= patch.size_px * _AS_NEAR:
-            continue
-        outline = transform_points(face.landmarks[list(FACE_OVAL), :2], patch.affine)
+    for points in nearer:
+        outline = transform_points(points[list(FACE_OVAL), :2], patch.affine)
         low, high = outline.min(0), outline.max(0)
         if high[0] < x or high[1] < y or low[0] > w or low[1] > h:
             continue
@@ -150,10 +152,28 @@ def _put_warped_inplace(picture: Picture, patch: _Patch) -> None:
     if box.is_empty:
         return
     back[:, 2] -= (box.x0, box.y0)
-    rgb, mask, back = _shrunk(patch, back)
-    warped = cv2.warpAffine(rgb, back, box.size_wh, borderMode=cv2.BORDER_REPLICATE)
-    alpha = cv2.warpAffine(mask, back, box.size_wh)
-    picture.write(box, np.asarray(warped, np.uint8), np.asarray(alpha, np.float32))
+    picture.write(box, *_warped(*_shrunk(patch, back), size_wh=box.size_wh))
+
+
+def _warped(
+    rgb: RgbImage, mask: FloatArray, back: FloatArray, *, size_wh: tuple[int, int]
+) -> tuple[RgbImage, FloatArray]:
+    """A crop and its mask as they lie in the picture."""
+    if _is_free_of_border(mask):
+        # Four channels at once take a third of the time of three and one; to the eighth bit the mask is the same.
+        eight = cv2.convertScaleAbs(mask, alpha=255)
+        four = cv2.merge([*cv2.split(rgb), eight])
+        whole = cv2.warpAffine(four, back, size_wh, borderMode=cv2.BORDER_REPLICATE)
+        *colors, alpha = cv2.split(whole)
+        return np.asarray(cv2.merge(colors), np.uint8), alpha.astype(np.float32) / np.float32(255)
+    warped = cv2.warpAffine(rgb, back, size_wh, borderMode=cv2.BORDER_REPLICATE)
+    alpha = cv2.warpAffine(mask, back, size_wh)
+    return np.asarray(warped, np.uint8), np.asarray(alpha, np.float32)
+
+
+def _is_free_of_border(mask: FloatArray) -> bool:
+    """Whether nothing shows at the crop's border, so that whatever lies beyond it is the same."""
+    return not (mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any())
 
 
 def _on_chroma_grid(box: PixelBox) -> PixelBox:

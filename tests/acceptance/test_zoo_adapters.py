@@ -112,7 +112,7 @@ def test_the_stub_zoo_runs_from_detection_to_swap(tmp_path: Path, stubs: Path) -
     emap = zoo.last_matrix(ModelId("inswapper-128"))
     assert np.array_equal(emap, np.eye(512))
     crops = np.full((12, 128, 128, 3), 100, np.uint8)
-    swapped = SwapNetwork(zoo, ModelId("inswapper-128")).swap(
+    swapped, _ = SwapNetwork(zoo, ModelId("inswapper-128")).swap(
         crops, inswapper_latents(vectors, emap)
     )
     assert swapped.shape == crops.shape

@@ -85,7 +85,8 @@ class NeuralSwapper:
             batch: Crops as `swap_crop` says, identities with an embedding by the network's recognizer.
 
         Returns:
-            The rows in the same order; the masks are soft boxes around the faces, without what was masked before.
+            The rows in the same order; the masks are soft boxes around the faces, without what was masked before. A
+            face of which the network makes nothing comes back as it was, with an empty mask.
         """
         if not len(batch):
             return batch
@@ -94,7 +95,9 @@ class NeuralSwapper:
         masks = np.empty(batch.masks.shape, np.float32)
         for mask, known, points in zip(masks, batch.masks, batch.landmarks, strict=True):
             np.multiply(face_box_mask(points[:MESH_POINTS, :2], side_px), known, out=mask)
-        return replace(batch, crops=self._network.swap(batch.crops, latents), masks=masks)
+        crops, is_sound = self._network.swap(batch.crops, latents)
+        masks[~is_sound] = 0
+        return replace(batch, crops=crops, masks=masks)
 
     def _latent(self, identity: Identity) -> FloatArray:
         """The identity's vector as the network takes it, made once."""

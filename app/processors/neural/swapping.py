@@ -2,6 +2,7 @@
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from app.core.types import FloatArray, RgbImage, check_shape
 from app.inference.feeds import picture_feed
@@ -48,7 +49,7 @@ class SwapNetwork:
         self._session = zoo.session(model_id)
         self.size_px = 128 if spec.crop is None else spec.crop.size
 
-    def swap(self, crops: RgbImage, latents: FloatArray) -> RgbImage:
+    def swap(self, crops: RgbImage, latents: FloatArray) -> tuple[RgbImage, NDArray[np.bool_]]:
         """Put a face on each crop.
 
         Args:
@@ -56,19 +57,23 @@ class SwapNetwork:
             latents: `(n, 512)` float32, one a crop.
 
         Returns:
-            `(n, S, S, 3)` uint8 RGB.
+            `(n, S, S, 3)` uint8 RGB, and `(n,)`: false where the network gave something that is no number; such a crop
+            is left as it was.
         """
         check_shape("crops", crops, (len(latents), self.size_px, self.size_px, 3))
-        swapped = np.empty_like(crops)
+        swapped, is_sound = np.array(crops), np.empty(len(crops), np.bool_)
         for start in range(0, len(crops), _BATCH):
             part = slice(start, start + _BATCH)
             feeds = {
                 self._contract.name: picture_feed(crops[part], self._contract),
                 "source": latents[part],
             }
-            (values,) = self._session.run(feeds).values()
-            swapped[part] = pixels_of(np.asarray(values, np.float32), self._contract)
-        return swapped
+            # The picture comes first; some networks give a mask, too.
+            values = np.asarray(next(iter(self._session.run(feeds).values())), np.float32)
+            is_sound[part] = np.isfinite(values).all((1, 2, 3))
+            rows = np.arange(len(crops))[part][is_sound[part]]
+            swapped[rows] = pixels_of(values[is_sound[part]], self._contract)
+        return swapped, is_sound
 
 
 def pixels_of(values: FloatArray, contract: InputContract) -> RgbImage:

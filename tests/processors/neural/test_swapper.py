@@ -87,6 +87,22 @@ def test_what_was_masked_before_stays_masked(make_batch: MakeBatch) -> None:
     assert out.masks[0, 64, 60] == 1
 
 
+@pytest.mark.parametrize("rubbish", [np.nan, np.inf], ids=["not a number", "infinite"])
+def test_a_face_of_which_the_network_makes_nothing_stays(
+    make_batch: MakeBatch, rubbish: float
+) -> None:
+    def sometimes(target: np.ndarray, source: np.ndarray) -> np.ndarray:
+        made = painted(target, source).copy()
+        made[1, 0, 5, 5] = rubbish
+        return made
+
+    batch = batch_of(make_batch, "red", "blue", "green")
+    out = PROCESSOR.build(Options(model="inswapper-128"), SwapZoo(sometimes)).process(batch)
+    assert np.array_equal(out.crops[1], batch.crops[1])
+    assert out.masks.max((1, 2)).tolist() == [1, 0, 1]
+    assert np.abs(out.crops[2, 64, 64] - np.rint(np.float32(COLORS["green"]) * 255)).max() <= 2
+
+
 def test_an_empty_batch_asks_no_network(make_batch: MakeBatch) -> None:
     zoo = SwapZoo(echoed)
     swapper = PROCESSOR.build(Options(model="inswapper-128"), zoo)

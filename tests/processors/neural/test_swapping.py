@@ -47,7 +47,9 @@ def test_pixels_pass_through_a_network_that_does_nothing(
     crops = np.random.default_rng(0).integers(0, 256, (35, size, size, 3), dtype=np.uint8)
     crops[0, 0, :2] = [[0, 0, 0], [255, 255, 255]]
     network = SwapNetwork(zoo, ModelId(model_id))
-    assert np.array_equal(network.swap(crops, np.zeros((35, 512), np.float32)), crops)
+    swapped, is_sound = network.swap(crops, np.zeros((35, 512), np.float32))
+    assert np.array_equal(swapped, crops)
+    assert is_sound.all()
     assert [len(feeds["source"]) for feeds in zoo.fed] == [32, 3]
     assert float(zoo.fed[0]["target"].min()) == pytest.approx(low)
     assert float(zoo.fed[0]["target"].max()) == pytest.approx(high)
