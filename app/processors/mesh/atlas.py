@@ -19,7 +19,7 @@ from app.processors.mesh.face_model import (
     texture_points,
 )
 from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ramp, resized
-from app.processors.mesh.layers import likely_skin, mesh_points, sampled_layer
+from app.processors.mesh.layers import Layer, likely_skin, mesh_points, sampled_layer
 from app.processors.mesh.merging import completed, merged
 from app.processors.mesh.shape import proportions, rigid_pose
 from app.processors.mesh.skin import Strictness
@@ -30,6 +30,9 @@ _SMALLEST_LEVEL_PX = 48
 _USABLE = (0.15, 0.65)
 _GAP_SHADE = 0.6
 """The line between closed lips against the lips themselves."""
+
+_LIGHT_SIDE_PX, _LIGHT_REACH = 64, 0.07
+_LIGHT_GAIN = (0.6, 1.7)
 
 _SKIN = Strictness(surely=3.0, never=4.4)
 _SKIN_COLOR = Strictness(surely=1.5, never=3.0)
@@ -62,7 +65,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     """Make the atlas of one identity from all its views."""
     ids = texture_ids(model.uv, model.triangles, _texture_side(identity.views))
     layers = [sampled_layer(view, model, ids) for view in identity.views]
-    whole = completed(merged(layers))
+    whole = _evenly_lit(completed(merged(layers)), model)
     rgb = np.rint(np.clip(_without_mouth(whole.rgb, model), 0, 255)).astype(np.uint8)
     return Atlas(
         levels=_levels(rgb),
@@ -83,6 +86,17 @@ def _shape(views: tuple[SourceView, ...], model: FaceModel) -> FloatArray:
     poses = [rigid_pose(mesh_points(view), model.canonical) for view in views]
     weights = [max(float(pose.rotation[2, 2]), 0.1) ** 4 for pose in poses]
     return np.asarray(np.average(shapes, axis=0, weights=weights), dtype=np.float32)
+
+
+def _evenly_lit(layer: Layer, model: FaceModel) -> Layer:
+    """Take half of the difference between the halves of the face out of each: light from a side is the photo's."""
+    side = layer.rgb.shape[0]
+    size_wh = (_LIGHT_SIDE_PX, _LIGHT_SIDE_PX)
+    sure = resized(layer.seen, size_wh) * resized(model.painted.skin, size_wh)
+    sure = (sure * sure[:, ::-1])[..., None] + np.float32(1e-3)
+    soft = blurred(resized(layer.rgb, size_wh) * sure, _LIGHT_REACH * _LIGHT_SIDE_PX) + 1e-3
+    gain = np.clip((soft[:, ::-1] / soft) ** np.float32(0.5), *_LIGHT_GAIN)
+    return Layer(layer.rgb * resized(np.asarray(gain, np.float32), (side, side)), layer.seen)
 
 
 def _without_mouth(rgb: FloatArray, model: FaceModel) -> FloatArray:

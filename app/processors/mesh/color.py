@@ -33,6 +33,10 @@ _BROAD, _CLOSE = 0.18, 0.05
 Half of the broad one copies the target's features all over, and identity falls.
 """
 
+_CLOSE_HUE = 0.8
+"""Share by which the shading's hue, unlike its brightness, follows the target closely all over: ruddy cheeks on a pale
+face leave the rest of it green, and hue says little about who it is."""
+
 _EDGE_PULL = 1.25
 _EDGE_BLUR = 3.0
 """In pixels of the gain picture, which are half of the close blur each."""
@@ -166,9 +170,16 @@ def _gain(pair: FacePair, shading: float) -> FloatArray:
         _blurred_ratio(ours * whole, theirs, weights, share * pair.face_px / step)
         for share in (_BROAD, _CLOSE)
     )
-    broad = broad**shading
+    broad = _in_hue_of(close, broad, _CLOSE_HUE) ** shading
     light = whole * (broad + (close - broad) * _near_edge(pair.alpha, size_wh))
     return resized(light ** np.float32(1 / _GAMMA), (w, h))
+
+
+def _in_hue_of(hue: FloatArray, light: FloatArray, share: float) -> FloatArray:
+    """One gain's brightness with, by this share, another one's color."""
+    gray_hue, gray = (cv2.transform(gain, np.repeat(_LUMA, 3, 0)) for gain in (hue, light))
+    mixed = light + (hue * (gray / gray_hue) - light) * np.float32(share)
+    return np.asarray(mixed, dtype=np.float32)
 
 
 def _weighted_light(
@@ -192,7 +203,8 @@ def _blurred_ratio(
     soft = blurred_on_nothing(np.dstack([ours, theirs, weights]), blur_px)
     floor = (soft[..., 6:] + np.float32(1e-3)) * np.float32(_DARKEST_LIGHT)
     ratio = (soft[..., 3:6] + floor) / (soft[..., :3] + floor)
-    return np.clip(ratio, np.float32(1 / _MAX_SHADING), np.float32(_MAX_SHADING))
+    gray = np.asarray(cv2.transform(ratio, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
+    return ratio * (np.clip(gray, 1 / _MAX_SHADING, _MAX_SHADING) / gray)
 
 
 def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:

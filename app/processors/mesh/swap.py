@@ -21,10 +21,13 @@ from app.processors.mesh.filters import FloatArray, sampled
 from app.processors.mesh.looks import FaceMemory
 from app.processors.mesh.raster import dense_map, grown, triangle_maps
 from app.processors.mesh.relief import broad_detail, halved, relief_change
-from app.processors.mesh.sharpness import fineness_ratio, match_sharpness
+from app.processors.mesh.sharpness import fine_change, fineness_ratio, match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
 _SKIN = Strictness(surely=3.0, never=4.4)
+_MOVING_TEXTURE = 0.7
+"""Texels per pixel in a moving picture: a texture as fine as the pixels changes with where its texels fall."""
+
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +84,8 @@ def swap_face(
     drawing = draw(target, atlas, model, shape=choices.shape)
     pair = _pair(target, drawing, model)
     full_side_px = texture_scale(drawing.points, model) * float(target.enlargement_xy.max())
+    if memory.moves:
+        full_side_px *= _MOVING_TEXTURE
     drawn = textured(atlas.level(full_side_px), target.enlarged(drawing.uv))
     color = memory.steady_color(match_color(pair, choices.shading))
     shown = _matched(color, drawn, target, pair, memory=memory)
@@ -130,7 +135,10 @@ def _matched(
     skin = target.enlarged(pair.weights)
     face_px = target.face_px * float(target.enlargement_xy.max())
     ratio = memory.steady_number(fineness_ratio(shown, target.full, skin))
-    return match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
+    shown = match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
+    if memory.moves:
+        shown += fine_change(shown, target.full, face_px=face_px)[..., None]
+    return shown
 
 
 def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
