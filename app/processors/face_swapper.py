@@ -30,7 +30,7 @@ class Options(ProcessorOptions):
         default="mesh", title="Model", description="mesh: landmarks and a texture, on any machine"
     )
     shape: float = Field(
-        default=0.6,
+        default=0.8,
         ge=0,
         le=1,
         title="Identity shape",
@@ -44,9 +44,9 @@ class Options(ProcessorOptions):
         description="how much of the target's light and shade falls on the new face",
     )
     eyes: Literal["target", "source"] = Field(
-        default="target",
+        default="source",
         title="Eyes from",
-        description="target keeps gaze and blinks; source is more alike, for photos",
+        description="source is more alike, and looks and blinks as the target does; target keeps its own eyeballs",
     )
     keep_inner_mouth: bool = Field(
         default=True,

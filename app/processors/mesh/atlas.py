@@ -19,6 +19,7 @@ from app.processors.mesh.face_model import (
     texture_points,
 )
 from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ramp, resized
+from app.processors.mesh.gaze import SourceEyes, source_eyes
 from app.processors.mesh.layers import Layer, likely_skin, mesh_points, sampled_layer
 from app.processors.mesh.merging import completed, merged
 from app.processors.mesh.shape import proportions, rigid_pose
@@ -31,7 +32,7 @@ _USABLE = (0.15, 0.65)
 _GAP_SHADE = 0.6
 """The line between closed lips against the lips themselves."""
 
-_LIGHT_SIDE_PX, _LIGHT_REACH = 64, 0.07
+_LIGHT_SIDE_PX, _LIGHT_REACH = 64, 0.2
 _LIGHT_GAIN = (0.6, 1.7)
 
 _SKIN = Strictness(surely=3.0, never=4.4)
@@ -49,11 +50,13 @@ class Atlas:
         traits: `(256, 256, 4)` uint8, how surely a texel may be used, is plain skin, has the color of
             skin, and lies where hair may fall.
         shape: `(468, 3)` float32, the source's proportions in the canonical frame.
+        eyes: Where its eyes look.
     """
 
     levels: tuple[NDArray[np.uint8], ...]
     traits: NDArray[np.uint8]
     shape: FloatArray
+    eyes: SourceEyes
 
     def level(self, side_px: float) -> NDArray[np.uint8]:
         """The smallest texture with at least this side, so that drawing it does not alias; else the largest."""
@@ -71,6 +74,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
         levels=_levels(rgb),
         traits=_traits(rgb, whole.seen, model),
         shape=_shape(identity.views, model),
+        eyes=source_eyes(identity.views[0].landmarks, model.uv, model.triangles),
     )
 
 
