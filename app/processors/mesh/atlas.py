@@ -1,8 +1,7 @@
 """A source's skin, laid flat: made once from all its photos, then drawn on any number of targets.
 
-Its mouth does not travel. What lies between the lips is painted over, because teeth drawn on a closed
-mouth show as a white line, and an open mouth is the target's to show. The texture is kept in several
-sizes, so that drawing it small does not alias.
+Its mouth does not travel, see `closable_lips`. The texture is kept in several sizes, so that drawing it small does
+not alias.
 """
 
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from app.processors.mesh.face_model import (
 from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ramp, resized
 from app.processors.mesh.gaze import SourceEyes, source_eyes
 from app.processors.mesh.layers import Layer, likely_skin, mesh_points, sampled_layer
+from app.processors.mesh.lips import closable_lips
 from app.processors.mesh.merging import completed, merged
 from app.processors.mesh.shape import proportions, rigid_pose
 from app.processors.mesh.skin import Strictness
@@ -29,9 +29,6 @@ _SIDES_PX = (256, 384, 512, 768, 1024)
 _LEVEL_STEP = 0.7071
 _SMALLEST_LEVEL_PX = 48
 _USABLE = (0.15, 0.65)
-_GAP_SHADE = 0.6
-"""The line between closed lips against the lips themselves."""
-
 _LIGHT_SIDE_PX, _LIGHT_REACH = 64, 0.2
 _LIGHT_GAIN = (0.6, 1.7)
 
@@ -69,7 +66,7 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     ids = texture_ids(model.uv, model.triangles, _texture_side(identity.views))
     layers = [sampled_layer(view, model, ids) for view in identity.views]
     whole = _evenly_lit(completed(merged(layers)), model)
-    rgb = np.rint(np.clip(_without_mouth(whole.rgb, model), 0, 255)).astype(np.uint8)
+    rgb = np.rint(np.clip(closable_lips(whole.rgb, model), 0, 255)).astype(np.uint8)
     return Atlas(
         levels=_levels(rgb),
         traits=_traits(rgb, whole.seen, model),
@@ -101,16 +98,6 @@ def _evenly_lit(layer: Layer, model: FaceModel) -> Layer:
     soft = blurred(resized(layer.rgb, size_wh) * sure, _LIGHT_REACH * _LIGHT_SIDE_PX) + 1e-3
     gain = np.clip((soft[:, ::-1] / soft) ** np.float32(0.5), *_LIGHT_GAIN)
     return Layer(layer.rgb * resized(np.asarray(gain, np.float32), (side, side)), layer.seen)
-
-
-def _without_mouth(rgb: FloatArray, model: FaceModel) -> FloatArray:
-    side = rgb.shape[0]
-    points = texture_points(model.uv, side)
-    mouth = dilated(filled((regions.LIPS_INNER,), points, (side, side)), 2 * (side // 256) + 1)
-    lips = np.clip(filled((regions.LIPS_OUTER,), points, (side, side)) - mouth, 0, 1)
-    color = (rgb * lips[..., None]).sum((0, 1)) / max(float(lips.sum()), 1.0)
-    soft = blurred(mouth, side / 250)[..., None]
-    return np.asarray(rgb * (1 - soft) + color * _GAP_SHADE * soft, dtype=np.float32)
 
 
 def _traits(rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel) -> NDArray[np.uint8]:

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, resized
+from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, ramp, resized
 
 _GAMMA = 2.2
 _LIGHT = ((np.arange(256) / 255) ** _GAMMA).astype(np.float32)
@@ -49,6 +49,9 @@ _COOLING = 0.15
 _SPARED = 0.65
 """Wholly spared, the lips of a dark face turn orange; not spared, purple."""
 
+_HAIR_DARK = (0.3, 0.6)
+"""Against the skin: as dark as the first are brows, which are wholly spared; lips are not."""
+
 
 _CONTRAST = (0.9, 1.2)
 _HIGHLIGHTS = (0.9, 1.2)
@@ -56,6 +59,9 @@ _HIGHLIGHTS = (0.9, 1.2)
 
 _CEILING, _MIN_ROOM = 4.0, 40.0
 """How far highlights may rise above the mean: in spreads of the target's, and at least in levels."""
+
+_KNEE = 0.45
+"""Share of that room up to which nothing is flattened: a cheek in full light is no highlight."""
 
 _WHITE = 250.0
 _SKIN_REACH = 1.5
@@ -134,7 +140,7 @@ def match_color(pair: FacePair, shading: float) -> ColorMatch:
         pair: Both faces.
         shading: 0 to 1, how much of the target's light and shade to take over.
     """
-    gain = _features_spared(_gain(pair, shading), pair.colored)
+    gain = _features_spared(_gain(pair, shading), pair)
     lit = _lit(pair.texture, gain)
     step = max(1.0, float(lit.max()) / 255)
     ours, theirs = _tone_of(lit, pair.weights), _tone_of(pair.target, pair.weights)
@@ -207,7 +213,7 @@ def _blurred_ratio(
     return ratio * (np.clip(gray, 1 / _MAX_SHADING, _MAX_SHADING) / gray)
 
 
-def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
+def _features_spared(gain: FloatArray, pair: FacePair) -> FloatArray:
     """Keep what is no skin from turning blue.
 
     Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the
@@ -215,9 +221,18 @@ def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
     that warms is left alone: it may be a lamp.
     """
     cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / np.float32(_COOLING), 0, 1)
-    share = np.float32(_SPARED) * (cooling * (1 - colored))[..., None]
+    dark = 1 - ramp(_darkness(pair), _HAIR_DARK)
+    spared = np.float32(_SPARED) + np.float32(1 - _SPARED) * dark
+    share = (spared * cooling * (1 - pair.colored))[..., None]
     even = np.asarray(cv2.transform(gain, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
     return np.asarray(gain + (even - gain) * share, dtype=np.float32)
+
+
+def _darkness(pair: FacePair) -> FloatArray:
+    """Brightness of the texture against its skin's."""
+    luma = np.asarray(cv2.cvtColor(pair.texture, cv2.COLOR_RGB2GRAY), dtype=np.float32)
+    skin = float((luma * pair.weights).sum() / max(float(pair.weights.sum()), 1e-3))
+    return luma / np.float32(max(skin, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -289,5 +304,7 @@ def _wanted_level(level: FloatArray, ours: _Tone, theirs: _Tone) -> FloatArray:
     below = below + (contrast - 1) * np.maximum(below, -_SKIN_REACH * ours.spread)
     room = max(_CEILING * theirs.rise, _MIN_ROOM)
     room = min(room, max(_WHITE - theirs.mean, 4.0))
-    shoulder = room * (1 - np.exp(-above / room))
+    knee = _KNEE * room
+    beyond = np.maximum(above - knee, 0) / (room - knee)
+    shoulder = np.minimum(above, knee) + (room - knee) * (1 - np.exp(-beyond))
     return np.asarray(theirs.mean + shoulder + below, dtype=np.float32)
