@@ -34,7 +34,6 @@ SOURCES = (
     "dark_skin_portrait_a.jpg",
     "elderly_man.jpg",
     "beard_man.jpg",
-    "ai_generated_woman.jpg",
 )
 CUT = 12.0
 """Median error of the original's flow in gray levels from which a pair is a cut."""

@@ -16,11 +16,13 @@ from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ra
 _GAP_SHADE = np.array([0.72, 0.55, 0.55], np.float32)
 """The line between closed lips against the lips themselves: a shadow, lit by what is red around it."""
 
-_GAP_SHARE = 0.8
 _MOST_BLUE = 1.05
 
 _TEETH_REDNESS = (0.55, 0.95)
 """(Red - green) / (red + green) against the skin's: below the first it is no lip, from the second it is."""
+
+_TEETH_BRIGHT = (1.25, 1.5)
+"""Brightness against the skin's: up to the first it may be lip, beyond the second it is teeth, or gloss."""
 
 _AROUND = 1 / 50
 """How far lip color is taken from, in texture sides."""
@@ -40,19 +42,22 @@ def closable_lips(rgb: FloatArray, model: FaceModel) -> FloatArray:
     """
     side = rgb.shape[0]
     points = texture_points(model.uv, side)
-    mouth = dilated(filled((regions.LIPS_INNER,), points, (side, side)), 2 * (side // 256) + 1)
+    gap = filled((regions.LIPS_INNER,), points, (side, side))
+    mouth = dilated(gap, 2 * (side // 256) + 1)
     lips = np.clip(filled((regions.LIPS_OUTER,), points, (side, side)) - mouth, 0, 1)
     skin = _skin_color(rgb, model)
-    lip_like = lips * ramp(_redness(rgb), _bounds(skin))
+    bright = rgb.mean(2) / np.float32(max(float(skin.mean()), 1.0))
+    lip_like = lips * ramp(_redness(rgb), _bounds(skin)) * (1 - ramp(bright, _TEETH_BRIGHT))
     color = (rgb * lip_like[..., None]).sum((0, 1)) / max(float(lip_like.sum()), 1e-3)
     if float(lip_like.sum()) < 1:
         color = skin
     near = blurred(rgb * lip_like[..., None], _AROUND * side) + color * np.float32(1e-3)
     near /= blurred(lip_like, _AROUND * side)[..., None] + np.float32(1e-3)
-    odd = blurred(lips * (1 - lip_like), max(0.6, _SOFT * side))[..., None]
-    healed = _no_bluer(rgb + (near - rgb) * odd, skin, lips)
+    whole = np.maximum(lips, mouth)
+    odd = blurred(dilated(whole - lip_like, 3), max(0.6, _SOFT * side)) * whole
+    healed = _no_bluer(rgb + (near - rgb) * odd[..., None], skin, whole)
     line = _no_bluer(color[None, None].astype(np.float32), skin, np.ones((1, 1), np.float32))
-    soft = blurred(mouth, _SOFT * side)[..., None] * np.float32(_GAP_SHARE)
+    soft = np.minimum(blurred(gap, _SOFT * side), 1)[..., None]
     return np.asarray(healed * (1 - soft) + line * _GAP_SHADE * soft, dtype=np.float32)
 
 

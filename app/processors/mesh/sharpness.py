@@ -29,10 +29,10 @@ _GRAIN_SHARE = 0.004
 _MAX_GRAIN = 7.0
 """Levels; what stands out more is a line of the target's face, and fades out up to twice this."""
 
-_FINE_SHARE, _FINE_PX = 0.015, (0.6, 3.0)
+_FINE_SHARE, _FINE_PX = 0.01, (0.6, 2.0)
 """Blur that parts fine structure from the rest, in face sizes, and its bounds in pixels."""
 
-_CALM, _CALMEST = 0.5, 0.15
+_CALM, _CALMEST = 0.6, 0.15
 """Strength against the target's, and at least against its own."""
 
 _CALM_FLOOR = 0.3
