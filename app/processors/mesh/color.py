@@ -70,6 +70,10 @@ _SKIN_REACH = 1.5
 _TINT_REACH = 46.0
 """Levels around the skin's mean brightness within which hue follows brightness; beyond, it stays."""
 
+_TINT_SPREADS = 2.0
+"""And within so many of the skin's own spreads. What it does beyond, nobody saw: a flatly lit face with pale highlights
+would bleach all that is brighter."""
+
 _MAX_TINT_SLOPE = 0.5
 _DARK_LEVEL = 64.0
 _NO_CHROMA = 0.4
@@ -257,7 +261,8 @@ class _Tone:
 
     def tint(self, level: FloatArray, slope: FloatArray) -> FloatArray:
         """Color difference that belongs to each brightness; none in black."""
-        reach = np.clip(level - self.mean, -_TINT_REACH, _TINT_REACH)
+        most = min(_TINT_REACH, _TINT_SPREADS * self.spread)
+        reach = np.clip(level - self.mean, -most, most)
         fade = np.clip(level / min(_DARK_LEVEL, max(self.mean, 1.0)), 0, 1)
         return np.asarray((self.color + reach[:, None] * slope) * fade[:, None], dtype=np.float32)
 
