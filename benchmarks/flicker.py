@@ -29,7 +29,12 @@ from app.pipeline.spec import RenderSpec
 from benchmarks.tables import write_table
 
 SHARED = ROOT.parent / "shared" / "assets"
-SOURCES = ("frontal_astronaut.png", "dark_skin_portrait_a.jpg", "elderly_man.jpg")
+SOURCES = (
+    "frontal_astronaut.png",
+    "dark_skin_portrait_a.jpg",
+    "elderly_man.jpg",
+    "beard_man.jpg",
+)
 CUT = 12.0
 """Median error of the original's flow in gray levels from which a pair is a cut."""
 

@@ -41,7 +41,7 @@ class Options(ProcessorOptions):
         description="mesh: landmarks and a texture, on any machine; others are networks that are installed here",
     )
     shape: float = Field(
-        default=0.6,
+        default=0.8,
         ge=0,
         le=1,
         title="Identity shape",
@@ -55,9 +55,10 @@ class Options(ProcessorOptions):
         description="how much of the target's light and shade falls on the new face; mesh only",
     )
     eyes: Literal["target", "source"] = Field(
-        default="target",
+        default="source",
         title="Eyes from",
-        description="target keeps gaze and blinks; source is more alike, for photos; mesh only",
+        description="source is more alike, and looks and blinks as the target does; target keeps its own eyeballs; "
+        "mesh only",
     )
     keep_inner_mouth: bool = Field(
         default=True,

@@ -277,7 +277,7 @@ def test_a_data_folder_that_is_a_file_is_said(run: Run, portrait: Path) -> None:
 
 def test_the_processors_show_their_options(run: Run) -> None:
     told = run("processors").stdout
-    assert "--set face_swapper.shape=0.6 (0 to 1)" in told
+    assert "--set face_swapper.shape=0.8 (0 to 1)" in told
     assert "face_swapper" in json.loads(run("processors", "--json").stdout)[0]["id"]
 
 

@@ -41,8 +41,8 @@ def test_noise_of_the_measure_hardly_shows_and_motion_is_followed(
         raw.append(measure[:468, :2] - truth[:468, :2])
         steady.append(landmarks[:468, :2] - truth[:468, :2])
     shake = [float(np.diff(np.array(rows[2:]), axis=0).std()) for rows in (raw, steady)]
-    assert shake[1] < 0.55 * shake[0]
-    assert np.abs(np.array(steady).mean((0, 1))).max() < 0.15
+    assert shake[1] < 0.45 * shake[0]
+    assert np.abs(np.array(steady).mean((0, 1))).max() < 0.2  # of 110 px: what dense flow is off by
 
 
 def test_where_flow_and_measure_disagree_the_measure_wins(make_landmarks: MakeLandmarks) -> None:

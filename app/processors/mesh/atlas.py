@@ -1,8 +1,7 @@
 """A source's skin, laid flat: made once from all its photos, then drawn on any number of targets.
 
-Its mouth does not travel. What lies between the lips is painted over, because teeth drawn on a closed
-mouth show as a white line, and an open mouth is the target's to show. The texture is kept in several
-sizes, so that drawing it small does not alias.
+Its mouth does not travel, see `closable_lips`. The texture is kept in several sizes, so that drawing it small does
+not alias.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,9 @@ from app.processors.mesh.face_model import (
     texture_points,
 )
 from app.processors.mesh.filters import FloatArray, blurred, dilated, filled, ramp, resized
-from app.processors.mesh.layers import likely_skin, mesh_points, sampled_layer
+from app.processors.mesh.gaze import SourceEyes, source_eyes
+from app.processors.mesh.layers import Layer, likely_skin, mesh_points, sampled_layer
+from app.processors.mesh.lips import closable_lips
 from app.processors.mesh.merging import completed, merged
 from app.processors.mesh.shape import proportions, rigid_pose
 from app.processors.mesh.skin import Strictness
@@ -28,8 +29,8 @@ _SIDES_PX = (256, 384, 512, 768, 1024)
 _LEVEL_STEP = 0.7071
 _SMALLEST_LEVEL_PX = 48
 _USABLE = (0.15, 0.65)
-_GAP_SHADE = 0.6
-"""The line between closed lips against the lips themselves."""
+_LIGHT_SIDE_PX, _LIGHT_REACH = 64, 0.2
+_LIGHT_GAIN = (0.6, 1.7)
 
 _SKIN = Strictness(surely=3.0, never=4.4)
 _SKIN_COLOR = Strictness(surely=1.5, never=3.0)
@@ -46,11 +47,13 @@ class Atlas:
         traits: `(256, 256, 4)` uint8, how surely a texel may be used, is plain skin, has the color of
             skin, and lies where hair may fall.
         shape: `(468, 3)` float32, the source's proportions in the canonical frame.
+        eyes: Where its eyes look.
     """
 
     levels: tuple[NDArray[np.uint8], ...]
     traits: NDArray[np.uint8]
     shape: FloatArray
+    eyes: SourceEyes
 
     def level(self, side_px: float) -> NDArray[np.uint8]:
         """The smallest texture with at least this side, so that drawing it does not alias; else the largest."""
@@ -62,12 +65,13 @@ def build_atlas(identity: Identity, model: FaceModel) -> Atlas:
     """Make the atlas of one identity from all its views."""
     ids = texture_ids(model.uv, model.triangles, _texture_side(identity.views))
     layers = [sampled_layer(view, model, ids) for view in identity.views]
-    whole = completed(merged(layers))
-    rgb = np.rint(np.clip(_without_mouth(whole.rgb, model), 0, 255)).astype(np.uint8)
+    whole = _evenly_lit(completed(merged(layers)), model)
+    rgb = np.rint(np.clip(closable_lips(whole.rgb, model), 0, 255)).astype(np.uint8)
     return Atlas(
         levels=_levels(rgb),
         traits=_traits(rgb, whole.seen, model),
         shape=_shape(identity.views, model),
+        eyes=source_eyes(identity.views[0].landmarks, model.uv, model.triangles),
     )
 
 
@@ -85,14 +89,15 @@ def _shape(views: tuple[SourceView, ...], model: FaceModel) -> FloatArray:
     return np.asarray(np.average(shapes, axis=0, weights=weights), dtype=np.float32)
 
 
-def _without_mouth(rgb: FloatArray, model: FaceModel) -> FloatArray:
-    side = rgb.shape[0]
-    points = texture_points(model.uv, side)
-    mouth = dilated(filled((regions.LIPS_INNER,), points, (side, side)), 2 * (side // 256) + 1)
-    lips = np.clip(filled((regions.LIPS_OUTER,), points, (side, side)) - mouth, 0, 1)
-    color = (rgb * lips[..., None]).sum((0, 1)) / max(float(lips.sum()), 1.0)
-    soft = blurred(mouth, side / 250)[..., None]
-    return np.asarray(rgb * (1 - soft) + color * _GAP_SHADE * soft, dtype=np.float32)
+def _evenly_lit(layer: Layer, model: FaceModel) -> Layer:
+    """Take half of the difference between the halves of the face out of each: light from a side is the photo's."""
+    side = layer.rgb.shape[0]
+    size_wh = (_LIGHT_SIDE_PX, _LIGHT_SIDE_PX)
+    sure = resized(layer.seen, size_wh) * resized(model.painted.skin, size_wh)
+    sure = (sure * sure[:, ::-1])[..., None] + np.float32(1e-3)
+    soft = blurred(resized(layer.rgb, size_wh) * sure, _LIGHT_REACH * _LIGHT_SIDE_PX) + 1e-3
+    gain = np.clip((soft[:, ::-1] / soft) ** np.float32(0.5), *_LIGHT_GAIN)
+    return Layer(layer.rgb * resized(np.asarray(gain, np.float32), (side, side)), layer.seen)
 
 
 def _traits(rgb: NDArray[np.uint8], seen: FloatArray, model: FaceModel) -> NDArray[np.uint8]:

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, resized
+from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, ramp, resized
 
 _GAMMA = 2.2
 _LIGHT = ((np.arange(256) / 255) ** _GAMMA).astype(np.float32)
@@ -32,6 +32,10 @@ _BROAD, _CLOSE = 0.18, 0.05
 
 Half of the broad one copies the target's features all over, and identity falls.
 """
+
+_CLOSE_HUE = 0.8
+"""Share by which the shading's hue, unlike its brightness, follows the target closely all over: ruddy cheeks on a pale
+face leave the rest of it green, and hue says little about who it is."""
 
 _EDGE_PULL = 1.25
 _EDGE_BLUR = 3.0
@@ -45,6 +49,9 @@ _COOLING = 0.15
 _SPARED = 0.65
 """Wholly spared, the lips of a dark face turn orange; not spared, purple."""
 
+_HAIR_DARK = (0.3, 0.6)
+"""Against the skin: as dark as the first are brows, which are wholly spared; lips are not."""
+
 
 _CONTRAST = (0.9, 1.2)
 _HIGHLIGHTS = (0.9, 1.2)
@@ -53,12 +60,19 @@ _HIGHLIGHTS = (0.9, 1.2)
 _CEILING, _MIN_ROOM = 4.0, 40.0
 """How far highlights may rise above the mean: in spreads of the target's, and at least in levels."""
 
+_KNEE = 0.45
+"""Share of that room up to which nothing is flattened: a cheek in full light is no highlight."""
+
 _WHITE = 250.0
 _SKIN_REACH = 1.5
 """Spreads below the mean within which contrast is matched; brows and nostrils beyond keep their depth."""
 
 _TINT_REACH = 46.0
 """Levels around the skin's mean brightness within which hue follows brightness; beyond, it stays."""
+
+_TINT_SPREADS = 2.0
+"""And within so many of the skin's own spreads. What it does beyond, nobody saw: a flatly lit face with pale highlights
+would bleach all that is brighter."""
 
 _MAX_TINT_SLOPE = 0.5
 _DARK_LEVEL = 64.0
@@ -130,7 +144,7 @@ def match_color(pair: FacePair, shading: float) -> ColorMatch:
         pair: Both faces.
         shading: 0 to 1, how much of the target's light and shade to take over.
     """
-    gain = _features_spared(_gain(pair, shading), pair.colored)
+    gain = _features_spared(_gain(pair, shading), pair)
     lit = _lit(pair.texture, gain)
     step = max(1.0, float(lit.max()) / 255)
     ours, theirs = _tone_of(lit, pair.weights), _tone_of(pair.target, pair.weights)
@@ -166,9 +180,16 @@ def _gain(pair: FacePair, shading: float) -> FloatArray:
         _blurred_ratio(ours * whole, theirs, weights, share * pair.face_px / step)
         for share in (_BROAD, _CLOSE)
     )
-    broad = broad**shading
+    broad = _in_hue_of(close, broad, _CLOSE_HUE) ** shading
     light = whole * (broad + (close - broad) * _near_edge(pair.alpha, size_wh))
     return resized(light ** np.float32(1 / _GAMMA), (w, h))
+
+
+def _in_hue_of(hue: FloatArray, light: FloatArray, share: float) -> FloatArray:
+    """One gain's brightness with, by this share, another one's color."""
+    gray_hue, gray = (cv2.transform(gain, np.repeat(_LUMA, 3, 0)) for gain in (hue, light))
+    mixed = light + (hue * (gray / gray_hue) - light) * np.float32(share)
+    return np.asarray(mixed, dtype=np.float32)
 
 
 def _weighted_light(
@@ -192,10 +213,11 @@ def _blurred_ratio(
     soft = blurred_on_nothing(np.dstack([ours, theirs, weights]), blur_px)
     floor = (soft[..., 6:] + np.float32(1e-3)) * np.float32(_DARKEST_LIGHT)
     ratio = (soft[..., 3:6] + floor) / (soft[..., :3] + floor)
-    return np.clip(ratio, np.float32(1 / _MAX_SHADING), np.float32(_MAX_SHADING))
+    gray = np.asarray(cv2.transform(ratio, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
+    return ratio * (np.clip(gray, 1 / _MAX_SHADING, _MAX_SHADING) / gray)
 
 
-def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
+def _features_spared(gain: FloatArray, pair: FacePair) -> FloatArray:
     """Keep what is no skin from turning blue.
 
     Brown skin that is to become pale needs far more blue than red. Brows and lips, which never had the
@@ -203,9 +225,18 @@ def _features_spared(gain: FloatArray, colored: FloatArray) -> FloatArray:
     that warms is left alone: it may be a lamp.
     """
     cooling = np.clip((gain[..., 2] / gain[..., 0] - 1) / np.float32(_COOLING), 0, 1)
-    share = np.float32(_SPARED) * (cooling * (1 - colored))[..., None]
+    dark = 1 - ramp(_darkness(pair), _HAIR_DARK)
+    spared = np.float32(_SPARED) + np.float32(1 - _SPARED) * dark
+    share = (spared * cooling * (1 - pair.colored))[..., None]
     even = np.asarray(cv2.transform(gain, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
     return np.asarray(gain + (even - gain) * share, dtype=np.float32)
+
+
+def _darkness(pair: FacePair) -> FloatArray:
+    """Brightness of the texture against its skin's."""
+    luma = np.asarray(cv2.cvtColor(pair.texture, cv2.COLOR_RGB2GRAY), dtype=np.float32)
+    skin = float((luma * pair.weights).sum() / max(float(pair.weights.sum()), 1e-3))
+    return luma / np.float32(max(skin, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -230,7 +261,8 @@ class _Tone:
 
     def tint(self, level: FloatArray, slope: FloatArray) -> FloatArray:
         """Color difference that belongs to each brightness; none in black."""
-        reach = np.clip(level - self.mean, -_TINT_REACH, _TINT_REACH)
+        most = min(_TINT_REACH, _TINT_SPREADS * self.spread)
+        reach = np.clip(level - self.mean, -most, most)
         fade = np.clip(level / min(_DARK_LEVEL, max(self.mean, 1.0)), 0, 1)
         return np.asarray((self.color + reach[:, None] * slope) * fade[:, None], dtype=np.float32)
 
@@ -277,5 +309,7 @@ def _wanted_level(level: FloatArray, ours: _Tone, theirs: _Tone) -> FloatArray:
     below = below + (contrast - 1) * np.maximum(below, -_SKIN_REACH * ours.spread)
     room = max(_CEILING * theirs.rise, _MIN_ROOM)
     room = min(room, max(_WHITE - theirs.mean, 4.0))
-    shoulder = room * (1 - np.exp(-above / room))
+    knee = _KNEE * room
+    beyond = np.maximum(above - knee, 0) / (room - knee)
+    shoulder = np.minimum(above, knee) + (room - knee) * (1 - np.exp(-beyond))
     return np.asarray(theirs.mean + shoulder + below, dtype=np.float32)

@@ -16,6 +16,7 @@ from app.core.types import RgbImage
 from app.processors.mesh.atlas import Atlas
 from app.processors.mesh.face_model import FaceModel, texture_scale
 from app.processors.mesh.filters import FloatArray, resized, sampled
+from app.processors.mesh.gaze import Gaze
 from app.processors.mesh.raster import (
     IntArray,
     dense_map,
@@ -40,7 +41,7 @@ class Target:
         full: `(H, W, 3)` uint8 RGB, the box at full resolution.
         small: `(h, w, 3)` uint8 RGB, the same at working size.
         valid: `(h, w)` float32, 0 where the crop reaches beyond the picture.
-        points: `(468, 3)` float32, pixels of `small`.
+        landmarks: `(478, 3)` float32, pixels of `small`.
         face_px: Size of the face in pixels of `small`.
     """
 
@@ -48,8 +49,13 @@ class Target:
     full: RgbImage
     small: RgbImage
     valid: FloatArray
-    points: FloatArray
+    landmarks: FloatArray
     face_px: float
+
+    @property
+    def points(self) -> FloatArray:
+        """The mesh without the irises, `(468, 3)`."""
+        return self.landmarks[:MESH_POINTS]
 
     @property
     def size_wh(self) -> tuple[int, int]:
@@ -105,19 +111,21 @@ def prepare_target(crop: RgbImage, mask: FloatArray, landmarks: FloatArray) -> T
     cut = np.s_[box.y0 : box.y1, box.x0 : box.x1]
     scale = min(1.0, _WORK_PX / max(box.size_wh))
     size_wh = round(box.size_wh[0] * scale), round(box.size_wh[1] * scale)
-    small_points = _scaled(points, box, size_wh)
+    small_points = _scaled(landmarks, box, size_wh)
     oval = small_points[list(regions.FACE_OVAL), :2]
     return Target(
         box=box,
         full=crop[cut],
         small=resized(crop[cut], size_wh),
         valid=resized(mask[cut], size_wh),
-        points=small_points,
+        landmarks=small_points,
         face_px=float(np.sqrt(np.ptp(oval, axis=0).prod())),
     )
 
 
-def draw(target: Target, atlas: Atlas, model: FaceModel, *, shape: float) -> Drawing:
+def draw(
+    target: Target, atlas: Atlas, model: FaceModel, *, shape: float, gaze: Gaze | None = None
+) -> Drawing:
     """Draw the source on the target's mesh.
 
     Args:
@@ -125,11 +133,14 @@ def draw(target: Target, atlas: Atlas, model: FaceModel, *, shape: float) -> Dra
         atlas: The source.
         model: The canonical face.
         shape: 0 to 1, how far the target's features follow the source's proportions.
+        gaze: Where the source's eyes shall look; without it they look where they did.
     """
     points = reshaped(target.points, atlas.shape, model, shape)
     here, triangles = points[:, :2], model.triangles
     ids = draw_triangles(here, triangles, target.size_wh, far_to_near(points, triangles))
     uv = dense_map(grown(ids), triangle_maps(here, model.uv, triangles))
+    if gaze is not None:
+        gaze.follow_inplace(uv, points)
     return Drawing(
         points=points,
         ids=ids,

@@ -106,7 +106,12 @@ def skin_seeds(points: FloatArray, size_wh: tuple[int, int]) -> NDArray[np.bool_
 
 
 def eye_parts(
-    points: FloatArray, acting: FloatArray, size_wh: tuple[int, int], face_px: float
+    points: FloatArray,
+    acting: FloatArray,
+    size_wh: tuple[int, int],
+    *,
+    face_px: float,
+    kept: tuple[float, ...] = (1.0, 1.0),
 ) -> list[Part]:
     """The eyeballs, and the lids of an eye that is closed.
 
@@ -115,16 +120,18 @@ def eye_parts(
         acting: `(468, 3)` the target's own mesh, which says how far the eyes are open.
         size_wh: Size of the drawing.
         face_px: Size of the face in pixels.
+        kept: How much of each eyeball is the target's, 0 to 1.
     """
     parts = []
-    for contour, ring, lids in regions.EYES:
-        box = _box_around(points, ring, size_wh, 3 * _LID_SOFT * face_px + 2)
-        if box.is_empty:
-            continue
-        share = _shrunk(_soft_area(contour, points, box, max(0.6, _EYE_SOFT * face_px)))
+    for (contour, ring, lids), eyeball in zip(regions.EYES, kept, strict=True):
+        box = box_around(points, ring, size_wh, 3 * _LID_SOFT * face_px + 2)
         closed = _closedness(acting, lids)
+        if box.is_empty or max(closed, eyeball) == 0:
+            continue
+        share = _shrunk(soft_area(contour, points, box, max(0.6, _EYE_SOFT * face_px)))
+        share *= np.float32(eyeball)
         if closed > 0:
-            lid = _soft_area(ring, points, box, max(0.8, _LID_SOFT * face_px))
+            lid = soft_area(ring, points, box, max(0.8, _LID_SOFT * face_px))
             share = np.maximum(share, lid * np.float32(closed))
         parts.append(Part(box, share))
     return parts
@@ -136,10 +143,10 @@ def mouth_parts(
     """What an open mouth shows; nothing when it is closed. Arguments as for `eye_parts`."""
     opened = _openness(acting)
     soft_px = max(0.6, _MOUTH_SOFT * face_px)
-    box = _box_around(points, regions.LIPS_INNER, size_wh, 3 * soft_px + 2)
+    box = box_around(points, regions.LIPS_INNER, size_wh, 3 * soft_px + 2)
     if opened == 0 or box.is_empty:
         return []
-    return [Part(box, _soft_area(regions.LIPS_INNER, points, box, soft_px) * np.float32(opened))]
+    return [Part(box, soft_area(regions.LIPS_INNER, points, box, soft_px) * np.float32(opened))]
 
 
 def _shrunk(share: FloatArray) -> FloatArray:
@@ -161,16 +168,18 @@ def _closedness(points: FloatArray, lids: tuple[int, int, int, int]) -> float:
     return float(np.clip((high - gap_share(points, *lids)) / (high - low), 0, 1))
 
 
-def _box_around(
+def box_around(
     points: FloatArray, indices: tuple[int, ...], size_wh: tuple[int, int], margin_px: float
 ) -> PixelBox:
+    """The box of some points and a margin, cut at the drawing's border."""
     place = points[list(indices), :2]
     low, high = np.floor(place.min(0) - margin_px), np.ceil(place.max(0) + margin_px)
     return PixelBox(int(low[0]), int(low[1]), int(high[0]), int(high[1])).clipped_to(size_wh)
 
 
-def _soft_area(
+def soft_area(
     contour: tuple[int, ...], points: FloatArray, box: PixelBox, soft_px: float
 ) -> FloatArray:
+    """What a contour encloses, blurred, over a box, `(h, w)` float32."""
     local = points[:, :2] - np.array([box.x0, box.y0], np.float32)
     return np.minimum(blurred(filled((contour,), local, box.size_wh), soft_px), np.float32(1))

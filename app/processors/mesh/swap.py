@@ -18,13 +18,19 @@ from app.processors.mesh.color import ColorMatch, FacePair, match_color
 from app.processors.mesh.drawing import Drawing, Target, draw, prepare_target, textured
 from app.processors.mesh.face_model import FaceModel, texture_scale
 from app.processors.mesh.filters import FloatArray, sampled
+from app.processors.mesh.gaze import Gaze
 from app.processors.mesh.looks import FaceMemory
 from app.processors.mesh.raster import dense_map, grown, triangle_maps
 from app.processors.mesh.relief import broad_detail, halved, relief_change
-from app.processors.mesh.sharpness import fineness_ratio, match_sharpness
+from app.processors.mesh.sharpness import fine_change, fineness_ratio, match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
 _SKIN = Strictness(surely=3.0, never=4.4)
+_MOVING_TEXTURE = 0.7
+"""Texels per pixel in a moving picture: a texture as fine as the pixels changes with where its texels fall."""
+
+_FEATURES_PX = 160
+"""Texture that carries all features; a small face needs no less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +40,7 @@ class SwapChoices:
     Attributes:
         shape: 0 to 1, how far the target's features follow the source's proportions.
         shading: 0 to 1, how much of the target's light and shade is taken over.
-        keeps_eyes: The target's eyeballs stay.
+        keeps_eyes: The target's eyeballs stay; else the source's look where they looked.
         keeps_mouth: What an open mouth shows stays the target's.
     """
 
@@ -78,13 +84,17 @@ def swap_face(
     target = prepare_target(face.crop, face.mask, face.landmarks)
     if target is None:
         return crop, alpha
-    drawing = draw(target, atlas, model, shape=choices.shape)
+    gaze = Gaze(target.landmarks, model.uv, model.triangles, source=atlas.eyes)
+    drawing = draw(target, atlas, model, shape=choices.shape, gaze=gaze)
     pair = _pair(target, drawing, model)
     full_side_px = texture_scale(drawing.points, model) * float(target.enlargement_xy.max())
+    if memory.moves:
+        full_side_px = max(full_side_px * _MOVING_TEXTURE, min(full_side_px, _FEATURES_PX))
     drawn = textured(atlas.level(full_side_px), target.enlarged(drawing.uv))
     color = memory.steady_color(match_color(pair, choices.shading))
     shown = _matched(color, drawn, target, pair, memory=memory)
-    for part in _kept_parts(target, drawing, choices):
+    eyeballs = (1.0, 1.0) if choices.keeps_eyes else gaze.kept
+    for part in _kept_parts(target, drawing, choices, eyeballs=eyeballs):
         _lay_part_inplace(shown, part, target, _origin(part.box, target, drawing, model))
     cut = np.s_[target.box.y0 : target.box.y1, target.box.x0 : target.box.x1]
     crop[cut] = np.rint(np.clip(shown, 0, 255, out=shown), out=shown)
@@ -130,7 +140,10 @@ def _matched(
     skin = target.enlarged(pair.weights)
     face_px = target.face_px * float(target.enlargement_xy.max())
     ratio = memory.steady_number(fineness_ratio(shown, target.full, skin))
-    return match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
+    shown = match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
+    if memory.moves:
+        shown += fine_change(shown, target.full, face_px=face_px)[..., None]
+    return shown
 
 
 def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
@@ -140,10 +153,12 @@ def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
     return relief_change(ours, theirs, drawn=pair.alpha, skin=pair.weights, face_px=target.face_px)
 
 
-def _kept_parts(target: Target, drawing: Drawing, choices: SwapChoices) -> list[masks.Part]:
-    where = (drawing.points, target.points, target.size_wh, target.face_px)
-    eyes = masks.eye_parts(*where) if choices.keeps_eyes else []
-    mouth = masks.mouth_parts(*where) if choices.keeps_mouth else []
+def _kept_parts(
+    target: Target, drawing: Drawing, choices: SwapChoices, *, eyeballs: tuple[float, ...]
+) -> list[masks.Part]:
+    where = (drawing.points, target.points, target.size_wh)
+    eyes = masks.eye_parts(*where, face_px=target.face_px, kept=eyeballs)
+    mouth = masks.mouth_parts(*where, target.face_px) if choices.keeps_mouth else []
     return eyes + mouth
 
 

@@ -6,6 +6,7 @@ import pytest
 from app.core import mesh_regions as regions
 from app.processors.mesh.atlas import Atlas, build_atlas
 from app.processors.mesh.face_model import FaceModel, texture_ids, texture_points
+from app.processors.mesh.gaze import SourceEyes
 from app.processors.mesh.layers import Layer, sampled_layer
 from app.processors.mesh.merging import completed, merged
 from tests.processors.conftest import MakeIdentity, MakePortrait
@@ -109,6 +110,9 @@ def test_the_smallest_texture_that_is_fine_enough_is_drawn(
 ) -> None:
     levels = tuple(np.zeros((side, side, 3), np.uint8) for side in (128, 91, 64))
     atlas = Atlas(
-        levels=levels, traits=np.zeros((1, 1, 4), np.uint8), shape=np.zeros((468, 3), np.float32)
+        levels=levels,
+        traits=np.zeros((1, 1, 4), np.uint8),
+        shape=np.zeros((468, 3), np.float32),
+        eyes=SourceEyes(np.zeros((2, 2), np.float32), np.ones(2, np.float32)),
     )
     assert atlas.level(wanted_px).shape[0] == expected_px

@@ -55,7 +55,7 @@ def test_brows_are_no_hair(make_portrait: MakePortrait) -> None:
 
 def test_open_eyes_stay_as_far_as_the_eyeball(make_portrait: MakePortrait) -> None:
     points = make_portrait().landmarks[:468]
-    parts = masks.eye_parts(points, points, SIZE_WH, FACE_PX)
+    parts = masks.eye_parts(points, points, SIZE_WH, face_px=FACE_PX)
     assert len(parts) == 2
     for part, (contour, ring, _) in zip(parts, regions.EYES, strict=True):
         x, y = points[list(contour), :2].mean(0).round().astype(int)
@@ -67,7 +67,7 @@ def test_open_eyes_stay_as_far_as_the_eyeball(make_portrait: MakePortrait) -> No
 def test_closed_eyes_stay_with_their_lids(make_portrait: MakePortrait) -> None:
     points = make_portrait().landmarks[:468]
     for part, (_, ring, _) in zip(
-        masks.eye_parts(points, closed(points), SIZE_WH, FACE_PX), regions.EYES, strict=True
+        masks.eye_parts(points, closed(points), SIZE_WH, face_px=FACE_PX), regions.EYES, strict=True
     ):
         x, y = points[list(ring), :2].mean(0).round().astype(int)
         assert part.share[y - part.box.y0, x - part.box.x0] > 0.9
@@ -92,4 +92,4 @@ def test_a_mouth_stays_as_far_as_it_is_open(
 
 def test_parts_outside_the_drawing_are_left_out(make_portrait: MakePortrait) -> None:
     points = make_portrait().landmarks[:468] + np.array([1000, 0, 0], np.float32)
-    assert masks.eye_parts(points, points, SIZE_WH, FACE_PX) == []
+    assert masks.eye_parts(points, points, SIZE_WH, face_px=FACE_PX) == []
