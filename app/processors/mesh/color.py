@@ -181,7 +181,7 @@ def _gain(pair: FacePair, shading: float) -> FloatArray:
         for share in (_BROAD, _CLOSE)
     )
     broad = _in_hue_of(close, broad, _CLOSE_HUE) ** shading
-    light = whole * (broad + (close - broad) * _near_edge(pair.alpha, size_wh))
+    light = whole * (broad + (close - broad) * near_edge(pair.alpha, size_wh))
     return resized(light ** np.float32(1 / _GAMMA), (w, h))
 
 
@@ -199,7 +199,7 @@ def _weighted_light(
     return resized(light * weights[..., None], size_wh)
 
 
-def _near_edge(alpha: FloatArray, size_wh: tuple[int, int]) -> FloatArray:
+def near_edge(alpha: FloatArray, size_wh: tuple[int, int]) -> FloatArray:
     """1 at the mask's edge and beyond, falling to 0 inside, `(h, w, 1)`."""
     soft = blurred(resized(alpha, size_wh), _EDGE_BLUR)
     pull = np.minimum(np.float32(_EDGE_PULL) * (1 - soft), 1)

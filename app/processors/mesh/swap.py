@@ -22,6 +22,7 @@ from app.processors.mesh.gaze import Gaze
 from app.processors.mesh.looks import FaceMemory
 from app.processors.mesh.raster import dense_map, grown, triangle_maps
 from app.processors.mesh.relief import broad_detail, halved, relief_change
+from app.processors.mesh.seam import seam_change
 from app.processors.mesh.sharpness import fine_change, fineness_ratio, match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
@@ -135,6 +136,7 @@ def _matched(
 ) -> FloatArray:
     """The drawn face at full resolution, in the target's light, relief and fineness."""
     shown = color.apply(drawn)
+    shown += target.enlarged(seam_change(color.apply(pair.texture), pair))
     if memory.moves:
         shown += target.enlarged(_relief(color, target, pair))[..., None]
     skin = target.enlarged(pair.weights)
