@@ -11,22 +11,30 @@ from app.pipeline.spec import RenderSpec
 from app.workbench import Workbench
 from benchmarks.flicker import Original, rgb_frames
 
-LIMITS = {
-    "glasses_man_expressions.mp4": 1.2,
-    "halfbody_woman_720p_audio.mp4": 1.25,
-    "man_greenscreen_silent.mp4": 1.2,
-    "street_people_leave_frame.mp4": 1.27,
-    "talk_woman_flag_audio.mp4": 1.2,
-    "woman_head_turn.mp4": 1.2,
-}
-"""1.2 is the aim; the clips above it are told of in docs/limits.md."""
+LIMIT = 1.2
+SHARP_ENOUGH = 0.35
+"""The eyes, which are the sharpest of a face, are the source's; the astronaut's photo shows them on a few pixels."""
+ASTRONAUT, DARK, ELDERLY = "frontal_astronaut.png", "dark_skin_portrait_a.jpg", "elderly_man.jpg"
+PAIRS = (
+    ("glasses_man_expressions.mp4", ASTRONAUT),
+    ("glasses_man_expressions.mp4", DARK),
+    ("glasses_man_expressions.mp4", ELDERLY),
+    ("halfbody_woman_720p_audio.mp4", ASTRONAUT),
+    ("man_greenscreen_silent.mp4", ASTRONAUT),
+    ("street_people_leave_frame.mp4", ASTRONAUT),
+    ("talk_woman_flag_audio.mp4", ASTRONAUT),
+    ("woman_head_turn.mp4", ASTRONAUT),
+    ("woman_head_turn.mp4", DARK),
+)
+"""The pairs above the limit are told of in docs/limits.md."""
 
 
-def swap(workbench: Workbench, assets: Path, clip: str, output: Path) -> Path:
-    source = assets / "stills" / "frontal_astronaut.png"
+def swap(
+    workbench: Workbench, assets: Path, clip: str, output: Path, *, source: str = ASTRONAUT
+) -> Path:
     workbench.render(
         RenderSpec(
-            sources=(source,),
+            sources=(assets / "stills" / source,),
             target=assets / "clips" / clip,
             output=output,
             consent="public-domain",
@@ -37,14 +45,14 @@ def swap(workbench: Workbench, assets: Path, clip: str, output: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.weights
-@pytest.mark.parametrize(("clip", "limit"), LIMITS.items(), ids=LIMITS)
+@pytest.mark.parametrize(("clip", "source"), PAIRS)
 def test_a_swapped_clip_hardly_flickers_more_and_is_not_blurred(
-    clip: str, limit: float, workbench: Workbench, zoo: OrtModelZoo, assets: Path, tmp_path: Path
+    clip: str, source: str, workbench: Workbench, zoo: OrtModelZoo, assets: Path, tmp_path: Path
 ) -> None:
-    output = swap(workbench, assets, clip, tmp_path / "out.mp4")
+    output = swap(workbench, assets, clip, tmp_path / "out.mp4", source=source)
     verdict = Original(assets / "clips" / clip, FaceDetector(zoo)).verdict(output)
-    assert verdict.ratio <= limit
-    assert verdict.sharpness > 0.4
+    assert verdict.ratio <= LIMIT
+    assert verdict.sharpness > SHARP_ENOUGH
 
 
 @pytest.mark.weights

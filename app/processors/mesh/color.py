@@ -57,7 +57,7 @@ _CONTRAST = (0.9, 1.2)
 _HIGHLIGHTS = (0.9, 1.2)
 """Flatter highlights than these cost identity: 0.03 of SFace cosine at 0.5."""
 
-_CEILING, _MIN_ROOM = 4.0, 40.0
+_CEILING, _MIN_ROOM = 4.0, 28.0
 """How far highlights may rise above the mean: in spreads of the target's, and at least in levels."""
 
 _KNEE = 0.45
