@@ -18,8 +18,11 @@ from app.core.planes import (
     Plane,
     add_change_inplace,
     multiplied,
+    one_ahead,
     padded_to_chroma,
+    part_of,
     resized,
+    row_bands,
     thinned,
     to_8_bits,
 )
@@ -44,6 +47,10 @@ class PixelBox(NamedTuple):
         return PixelBox(
             max(self.x0, 0), max(self.y0, 0), min(self.x1, size_wh[0]), min(self.y1, size_wh[1])
         )
+
+    def rows(self, part: slice) -> "PixelBox":
+        """Some rows of the box, counted from its top."""
+        return PixelBox(self.x0, self.y0 + part.start, self.x1, self.y0 + part.stop)
 
     @property
     def is_empty(self) -> bool:
@@ -197,13 +204,12 @@ class Picture:
             ValueError: As `read`.
         """
         self._check_box(box)
-        values = np.rint(self._code_values(box) * 257)
-        return np.asarray(np.clip(values, 0, 65_535), dtype=np.uint16)
+        return np.clip(np.rint(self._code_values(box) * 257), 0, 65_535).astype(np.uint16)
 
     def _read_own(self, box: PixelBox, size_wh: tuple[int, int]) -> NDArray[np.uint8]:
         if self.pixel_format.family == "yuv":
             return self._read_yuv(box, size_wh)
-        part = _part(self.planes[0], box)
+        part = part_of(self.planes[0], box)
         rgb = part[..., :3] if self.pixel_format.family == "rgb" else np.stack([part] * 3, -1)
         curve = self._tone_curve()
         if curve is not None:
@@ -238,9 +244,8 @@ class Picture:
         if self.pixel_format.family == "yuv":
             thin = [resized(thinned(plane, side_px), size_wh) for plane in self.planes[:3]]
             return self.rgb_of(cv2.merge(thin))
-        small = Picture(
-            tuple(thinned(plane, side_px) for plane in self.planes), self.pixel_format, self.tags
-        )
+        planes = tuple(thinned(plane, side_px) for plane in self.planes)
+        small = Picture(planes, self.pixel_format, self.tags)
         return small.read(small.box, size_wh)
 
     def write(
@@ -261,28 +266,33 @@ class Picture:
             raise ValueError(f"patch: got {rgb.shape[:2]}, wanted {box.size_wh[::-1]}")
         if self.pixel_format.family == "yuv" and any(self.pixel_format.chroma_shift_xy):
             box, rgb, alpha = self._grown_to_chroma_grid(box, rgb, alpha)
+        add = self._add_yuv if self.pixel_format.family == "yuv" else self._add_rgb
+        changes = (
+            (
+                part := box.rows(rows),
+                self._change(part, rgb[rows], None if alpha is None else alpha[rows]),
+            )
+            for rows in row_bands(box.size_wh)
+        )
+        # One band ahead: where chroma is coarser, neighbors are read as they were.
+        for part, change in one_ahead(changes):
+            add(part, change)
+
+    def _change(
+        self, box: PixelBox, rgb: NDArray[np.uint8], alpha: NDArray[np.float32] | None
+    ) -> NDArray[np.float32]:
+        """What a patch changes, `(h, w, 3)` in the picture's own RGB, 0 to 255."""
         before = self.read(box)
         if self.conversion is not None:
             rgb, before = self.conversion.from_srgb(rgb), self.conversion.from_srgb(before)
         change = np.asarray(cv2.subtract(rgb, before, dtype=cv2.CV_32F), np.float32)
-        if alpha is not None:
-            change = multiplied(change, alpha)
+        change = change if alpha is None else multiplied(change, alpha)
         curve = self._tone_curve()
-        if curve is not None:
-            change = curve.carried_back(self._code_values(box), change)
-        if self.pixel_format.family == "yuv":
-            self._add_yuv(box, change)
-        else:
-            self._add_rgb(box, change)
+        return change if curve is None else curve.carried_back(self._code_values(box), change)
 
     def _check_box(self, box: PixelBox) -> None:
         if box.is_empty or box.clipped_to(self.size_wh) != box:
-            raise ValueError(
-                f"box {tuple(box)} is empty or reaches beyond the picture of {self.size_wh}"
-            )
-
-    def _is_full_range(self) -> bool:
-        return bool(self.tags.is_full_range)
+            raise ValueError(f"box {tuple(box)} is empty or reaches beyond {self.size_wh}")
 
     def _tone_curve(self) -> ToneCurve | None:
         """What lies between an HDR picture's code values and the RGB that is read; `None` for SDR."""
@@ -307,16 +317,14 @@ class Picture:
     def _code_values(self, box: PixelBox) -> NDArray[np.float32]:
         """R'G'B' of a part as coded, 0 to 255 from black to white, neither rounded nor clipped."""
         if self.pixel_format.family == "rgb":
-            return self._of_255(_part(self.planes[0], box)[..., :3])
+            return self._of_255(part_of(self.planes[0], box)[..., :3])
         return self._code_values_of(self._merged(box, box.size_wh))
 
     def _of_255(self, rgb: Plane) -> NDArray[np.float32]:
-        scale = np.float32(255 / ((1 << self.pixel_format.bits) - 1))
-        return np.asarray(rgb.astype(np.float32) * scale, np.float32)
+        return rgb.astype(np.float32) * np.float32(255 / ((1 << self.pixel_format.bits) - 1))
 
     def _code_values_of(self, merged: MatLike) -> NDArray[np.float32]:
-        rgb = cv2.transform(merged.astype(np.float32), self._to_rgb_matrix())
-        return np.asarray(rgb, dtype=np.float32)
+        return np.asarray(cv2.transform(merged.astype(np.float32), self._to_rgb_matrix()))
 
     def _merged(self, box: PixelBox, size_wh: tuple[int, int]) -> MatLike:
         """Luma and chroma of a part, `(h, w, 3)`."""
@@ -347,7 +355,7 @@ class Picture:
     def _to_rgb_matrix(self) -> NDArray[np.float64]:
         return yuv_to_rgb_matrix(
             self.tags.effective_matrix(self.size_wh[1]),
-            is_full_range=self._is_full_range(),
+            is_full_range=bool(self.tags.is_full_range),
             bits=self.pixel_format.bits,
         )
 
@@ -359,39 +367,34 @@ class Picture:
         grown = PixelBox(grid.x0 << sx, grid.y0 << sy, grid.x1 << sx, grid.y1 << sy).clipped_to(
             self.size_wh
         )
-        if grown == box:
+        pads = box.y0 - grown.y0, grown.y1 - box.y1, box.x0 - grown.x0, grown.x1 - box.x1
+        if not any(pads):
             return box, rgb, alpha
-        inner = np.s_[box.y0 - grown.y0 : box.y1 - grown.y0, box.x0 - grown.x0 : box.x1 - grown.x0]
-        grown_rgb = self.read(grown)
-        grown_rgb[inner] = rgb
-        grown_alpha = np.zeros(grown.size_wh[::-1], np.float32)
-        grown_alpha[inner] = 1.0 if alpha is None else alpha
-        return grown, grown_rgb, grown_alpha
+        shown = np.ones(rgb.shape[:2], np.float32) if alpha is None else np.ascontiguousarray(alpha)
+        return grown, *(
+            cv2.copyMakeBorder(each, *pads, cv2.BORDER_CONSTANT, value=0) for each in (rgb, shown)
+        )  # type: ignore[return-value]
 
     def _add_yuv(self, box: PixelBox, change: NDArray[np.float32]) -> None:
         matrix = rgb_to_yuv_matrix(
             self.tags.effective_matrix(self.size_wh[1]),
-            is_full_range=self._is_full_range(),
+            is_full_range=bool(self.tags.is_full_range),
             bits=self.pixel_format.bits,
         )
         luma, *deltas = cv2.split(cv2.transform(change, matrix[:, :3]))
         bits, chroma = self.pixel_format.bits, self._chroma_box(box)
-        add_change_inplace(_part(self.planes[0], box), luma, bits)
+        add_change_inplace(part_of(self.planes[0], box), luma, bits)
         for plane, delta in zip(self.planes[1:3], deltas, strict=True):
             even = padded_to_chroma(delta, *self.pixel_format.chroma_shift_xy)
             # Plane by plane: of three channels together the exact average takes four times as long.
             small = cv2.resize(even, chroma.size_wh, interpolation=cv2.INTER_AREA)
-            add_change_inplace(_part(plane, chroma), small, bits)
+            add_change_inplace(part_of(plane, chroma), small, bits)
 
     def _add_rgb(self, box: PixelBox, change: NDArray[np.float32]) -> None:
         bits = self.pixel_format.bits
         change *= ((1 << bits) - 1) / 255.0
         if self.pixel_format.family == "gray":
             change = change @ np.array([0.299, 0.587, 0.114], np.float32)
-            add_change_inplace(_part(self.planes[0], box), change, bits)
+            add_change_inplace(part_of(self.planes[0], box), change, bits)
         else:
-            add_change_inplace(_part(self.planes[0], box)[..., :3], change, bits)
-
-
-def _part(plane: Plane, box: PixelBox) -> Plane:
-    return plane[box.y0 : box.y1, box.x0 : box.x1]
+            add_change_inplace(part_of(self.planes[0], box)[..., :3], change, bits)

@@ -15,6 +15,7 @@ from app.core.color import (
     yuv_to_rgb_matrix,
 )
 from app.core.picture import PIXEL_FORMATS, Picture, PixelBox, PixelFormat
+from app.core.planes import row_bands
 
 SIZES_WH = [(32, 24), (31, 23), (33, 1), (2, 40)]
 BOXES = [
@@ -289,3 +290,37 @@ def test_a_glimpse_is_the_picture_made_tiny(name: str) -> None:
 def test_a_picture_smaller_than_a_glimpse_of_it_is_enlarged() -> None:
     picture = Picture.from_rgb(np.full((2, 3, 3), 77, np.uint8))
     assert np.unique(picture.glimpse(16)).tolist() == [77]
+
+
+@pytest.mark.parametrize(
+    "name", ["yuv420p", "yuv422p10le", "yuv440p", "yuv444p", "rgb48le", "gray"]
+)
+@pytest.mark.parametrize("box", [PixelBox(3, 5, 900, 777), PixelBox(0, 0, 1001, 801)])
+def test_large_patches_are_written_in_bands_as_if_whole(name: str, box: PixelBox) -> None:
+    """Bands keep to the cache; where they meet, chroma must be seen as it was before the first was written."""
+    random = np.random.default_rng(3)
+    fmt = PIXEL_FORMATS[name]
+    planes = tuple(
+        random.integers(0, 1 << fmt.bits, shape).astype(fmt.dtype)
+        for shape in fmt.plane_shapes((1001, 801))
+    )
+    w, h = box.size_wh
+    patch = random.integers(0, 256, (h, w, 3), dtype=np.uint8)
+    alpha = random.random((h, w)).astype(np.float32)
+    banded, narrow = (Picture(planes, fmt).copy() for _ in range(2))
+    banded.write(box, patch, alpha)
+    assert len(list(row_bands(box.size_wh))) > 5
+    # So narrow that a band holds the whole height: strips on the chroma grid, the last one first.
+    for x0 in reversed(range(box.x0 // 2 * 2, box.x1, 26)):
+        strip = PixelBox(max(x0, box.x0), box.y0, min(x0 + 26, box.x1), box.y1)
+        assert len(list(row_bands(strip.size_wh))) == 1
+        own = Picture(planes, fmt).copy()
+        part = np.s_[:, strip.x0 - box.x0 : strip.x1 - box.x0]
+        own.write(strip, patch[part], alpha[part])
+        shift_x, _ = fmt.chroma_shift_xy
+        for index, plane in enumerate(own.planes):
+            shift = shift_x if fmt.family == "yuv" and index in (1, 2) else 0
+            columns = np.s_[:, strip.x0 >> shift : -(-strip.x1 >> shift)]
+            narrow.planes[index][columns] = plane[columns]
+    for got, wanted in zip(banded.planes, narrow.planes, strict=True):
+        assert np.array_equal(got, wanted)

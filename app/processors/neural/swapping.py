@@ -15,15 +15,17 @@ def inswapper_latents(embeddings: FloatArray, emap: FloatArray) -> FloatArray:
     """What inswapper takes as the face to put on.
 
     Args:
-        embeddings: `(n, 512)` as ArcFace gives them, not of unit length.
+        embeddings: `(n, 512)` of ArcFace, of any length.
         emap: `(512, 512)`, the matrix that the network's file carries.
 
     Returns:
-        `(n, 512)` float32: each vector times the matrix, by the vector's own length.
+        `(n, 512)` float32 of unit length: each vector times the matrix.
+
+    Source: InsightFace's `inswapper.py`, by the network's authors, and ReSwapper, which is trained so. (FaceFusion
+    divides by the length that the vector had before; the matrix does not keep lengths.)
     """
     check_shape("emap", emap, (embeddings.shape[1], embeddings.shape[1]))
-    length = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    return np.asarray(embeddings @ emap / np.maximum(length, 1e-12), np.float32)
+    return unit_latents(embeddings @ emap)
 
 
 def unit_latents(embeddings: FloatArray) -> FloatArray:

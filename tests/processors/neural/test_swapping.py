@@ -61,12 +61,14 @@ def test_crops_of_another_size_are_refused() -> None:
         network.swap(np.zeros((1, 256, 256, 3), np.uint8), np.zeros((1, 512), np.float32))
 
 
-def test_latents_are_the_vectors_times_the_matrix_by_their_length() -> None:
+def test_latents_are_the_vectors_times_the_matrix_and_of_unit_length() -> None:
     random = np.random.default_rng(1)
     vectors = random.standard_normal((3, 512)).astype(np.float32) * 7
     emap = random.standard_normal((512, 512)).astype(np.float32)
     latents = inswapper_latents(vectors, emap)
-    assert np.allclose(latents[1], vectors[1] @ emap / np.linalg.norm(vectors[1]), atol=1e-4)
+    wanted = vectors[1] @ emap
+    assert np.allclose(latents[1], wanted / np.linalg.norm(wanted), atol=1e-4)
+    assert np.allclose(np.linalg.norm(latents, axis=1), 1)
     assert np.allclose(inswapper_latents(vectors * 5, emap), latents, atol=1e-4)
     assert np.allclose(np.linalg.norm(unit_latents(vectors), axis=1), 1)
     with pytest.raises(ValueError, match="emap"):
