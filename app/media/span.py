@@ -119,6 +119,13 @@ def info_of_span(info: MediaInfo, span: ExactSpan) -> MediaInfo:
     )
 
 
+def player_clock_s(info: MediaInfo) -> Fraction:
+    """What is to be taken off a whole file's frame times to get those that players show."""
+    return (
+        _zero_s(info) - info.clock_offset_s if info.container is MediaKind.MPEGTS else Fraction(0)
+    )
+
+
 def seek_before(container: InputContainer, stream: Stream, kind: MediaKind, at_s: Fraction) -> None:
     """Skip to a key frame before a time, in files that have an index and are worth it."""
     if kind in _SEEKABLE and at_s > _SEEK_FROM_S and stream.time_base:

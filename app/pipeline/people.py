@@ -15,6 +15,7 @@ from app.media.glimpses import glimpses
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
 from app.media.probe import probe
+from app.media.span import player_clock_s
 from app.media.still import read_still
 from app.pipeline.tools import Tools
 
@@ -34,7 +35,8 @@ class PeopleFound:
     Attributes:
         size_wh: Of the (first) upright picture; boxes are in pixels of their own file's picture.
         duration_s: Of all files together; 0 for stills.
-        clock_offset_s: What the times of the (first) file's places have lost against its own clock.
+        clock_offset_s: What the times of the (first) file's places, which are those that players show, have lost
+            against its own clock.
     """
 
     size_wh: tuple[int, int]
@@ -103,7 +105,7 @@ def find_people_of_all(
         size_wh=infos[0].size_wh,
         duration_s=duration_s,
         people=gatherer.people(),
-        clock_offset_s=infos[0].clock_offset_s,
+        clock_offset_s=infos[0].clock_offset_s + player_clock_s(infos[0]),
     )
 
 
@@ -118,7 +120,8 @@ def _looks(path: Path, info: MediaInfo, limits: MediaLimits, every_s: float) -> 
         (marked,) = cuts.mark((frame,))
         if marked.is_cut or frame.time_s >= due_s:
             # The decoder's memory goes with the next frame.
-            yield replace(marked, picture=frame.picture.copy())
+            shown = marked.pts - round(player_clock_s(info) / marked.time_base)
+            yield replace(marked, pts=shown, picture=frame.picture.copy())
             due_s = frame.time_s + every_s
 
 

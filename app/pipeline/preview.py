@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from app.media.decode import VideoReader
 from app.media.info import MediaInfo
 from app.media.limits import MediaLimits
 from app.media.probe import probe
-from app.media.span import TimeSpan
+from app.media.span import TimeSpan, player_clock_s
 from app.media.still import read_still, write_still
 from app.media.still_encode import StillEncoding
 from app.media.still_types import Still
@@ -109,7 +110,9 @@ def frame_target(path: Path, limits: MediaLimits, *, time_s: float) -> FrameTarg
         still = read_still(path, limits)
         frame = Frame(index=0, pts=0, time_base=Fraction(1), picture=still.picture, is_cut=True)
         return FrameTarget(frame, info, icc=still.icc)
-    return FrameTarget(_frame_at(path, info, limits, Fraction(str(time_s))), info)
+    frame = _frame_at(path, info, limits, Fraction(str(time_s)))
+    shown_s = info.clock_offset_s + player_clock_s(info)
+    return FrameTarget(frame, replace(info, clock_offset_s=shown_s))
 
 
 def _frame_at(path: Path, info: MediaInfo, limits: MediaLimits, time_s: Fraction) -> Frame:
@@ -123,14 +126,14 @@ def _frame_at(path: Path, info: MediaInfo, limits: MediaLimits, time_s: Fraction
                 wanted = islice(reader.frames(), None if earlier_s else 1)
                 # Behind the last frame, since the sound may be longer than the pictures, it is the last one.
                 (last,) = deque(wanted, maxlen=1)
-                return _kept(last, part_s)
+                return _kept(last, part_s - player_clock_s(info))
         except UsageError:
             continue
     raise NoVideoError("the video has no frame that can be decoded")
 
 
 def _kept(frame: Frame, part_s: Fraction) -> Frame:
-    """A frame that outlives its reader, with its time in the whole file."""
+    """A frame that outlives its reader, with its time as players show it."""
     time_s = Fraction(frame.pts) * frame.time_base + part_s
     return Frame(
         index=0,

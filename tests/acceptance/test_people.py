@@ -9,12 +9,15 @@ import cv2
 import numpy as np
 import pytest
 
+from app.core.errors import NoFaceInSourceError
 from app.core.geometry import bbox_iou
 from app.core.picture import Picture
 from app.core.types import Face
+from app.faces.people import IdentityBuilder
 from app.media.limits import DEFAULT_LIMITS
 from app.media.preview import first_picture
 from app.pipeline.people import find_people
+from app.pipeline.preview import frame_target
 from app.pipeline.tools import Tools
 from app.workbench import Workbench
 from tests.acceptance.conftest import Case
@@ -107,6 +110,26 @@ def test_people_of_several_shots_and_of_several_files_are_one(
     assert all({place.file for place in person.places} == {0, 1} for person in found.people)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["video_vfr.mp4", "video_1fps.mp4", "video_rotation_90.mp4", "video_sar_4_3.mp4",
+     "video_audio_starts_late.mkv", "video_mpeg2.ts", "anim_opaque.gif",
+     "motion_two_people_swap_sides.mp4"],
+)  # fmt: skip
+def test_a_person_lies_where_a_player_shows_the_frame(
+    name: str, cases: Mapping[str, Case], tools: Tools
+) -> None:
+    path = cases[name].path
+    people = find_people(path, tools).people
+    assert people
+    for place in (each for person in people for each in (person.places[0], person.places[-1])):
+        target = frame_target(path, DEFAULT_LIMITS, time_s=place.time_s)
+        assert target.time_s == pytest.approx(place.time_s, abs=1e-3)
+        (frame,) = target.frames()
+        boxes = np.stack([face.bbox_xyxy for face in tools.faces_of(frame.picture)])
+        assert bbox_iou(boxes, place.bbox_xyxy[None]).max() > 0.7
+
+
 @pytest.fixture(scope="module")
 def still_faces(
     assets: Path, ground_truth: Truths, tools: Tools
@@ -158,3 +181,13 @@ def test_a_dog_is_nobody_at_any_size_and_turn(assets: Path, tools: Tools) -> Non
             if tools.faces_of(turned):
                 taken.append((scale, turns))
     assert taken == []
+
+
+def test_a_dog_is_no_face_to_put_on(assets: Path, tools: Tools) -> None:
+    picture = first_picture(assets / "stills" / "no_face_dog.jpg", DEFAULT_LIMITS)
+    builder = IdentityBuilder(tools.still_detector, tools.landmarker, tools.recognizer)
+    whole = picture.read(picture.box)
+    for scale in (0.35, 0.5, 0.7, 1.0, 2.0):
+        sized = cv2.resize(whole, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        with pytest.raises(NoFaceInSourceError):
+            builder.build([Picture.from_rgb(np.asarray(sized, np.uint8))], "source")

@@ -38,11 +38,10 @@ MADE = {
     "motion_scene_cut.mp4": {1: 0, 6: 2},
 }
 """Numbers of the people of each made clip, and what its truth calls them."""
-FOUND = {
-    "street_people_leave_frame.mp4": (1, 2, 4, 6),
-    "stage_lowlight_cuts_audio.mp4": (2, 3),
-}
-"""Clips whose truth nobody knows, and people on them who are at some time at least 40 pixels wide."""
+FOUND = {"street_people_leave_frame.mp4": (1, 2), "stage_lowlight_cuts_audio.mp4": (1, 2)}
+"""Clips whose truth nobody knows, and which of their largest people change."""
+LARGE_PX = 45
+"""Of a street 1280 pixels wide, which the tracker mostly sees at half that."""
 WEAKEST = ("motion_two_people_swap_sides.mp4", 1)
 LIKE_BEFORE = pytest.mark.xfail(
     strict=False,
@@ -146,16 +145,16 @@ def test_everybody_in_a_made_video_gets_their_own_face(
 
 
 @pytest.mark.parametrize(
-    ("name", "person"),
+    ("name", "rank"),
     [
-        pytest.param(name, person, id=f"{name}, person {person}")
-        for name, people in FOUND.items()
-        for person in people
+        pytest.param(name, rank, id=f"{name}, largest {rank}")
+        for name, ranks in FOUND.items()
+        for rank in ranks
     ],
 )
 def test_one_person_of_a_video_changes_where_they_were_seen(
     name: str,
-    person: int,
+    rank: int,
     assets: Path,
     workbench: Workbench,
     tools: Tools,
@@ -165,6 +164,8 @@ def test_one_person_of_a_video_changes_where_they_were_seen(
 ) -> None:
     clip, output = assets / "clips" / name, tmp_path / "out.mkv"
     found = workbench.find_people(clip)
+    often = [each for each in found.people if len(each.places) >= FEWEST]
+    person = sorted(often, key=lambda each: -each.size_range_px[1])[rank - 1].number
     swap(clip, output, {person: source_of(name, person)})
     seen = [
         (was, now, faces)
@@ -181,7 +182,11 @@ def source_of(name: str, person: int) -> str:
 def faces_seen(found: PeopleFound, time_s: float) -> list[TrueFace]:
     """The faces of a frame that was looked at; none of another."""
     return [
-        TrueFace(person=person.number, box=place.bbox_xyxy)
+        TrueFace(
+            person=person.number,
+            box=place.bbox_xyxy,
+            is_clear=float(np.ptp(place.bbox_xyxy[::2])) >= LARGE_PX,
+        )
         for person in found.people
         for place in person.places
         if abs(place.time_s - time_s) < 1e-3
