@@ -10,6 +10,7 @@ source photo is found by the embedded detector: a stub sees four faces in it.
 
 import argparse
 import json
+import os
 import queue
 import shutil
 import statistics
@@ -298,6 +299,14 @@ def memory_line(work: Path, models: Path) -> str:
     )
 
 
+def loaded() -> str:
+    """How busy the machine was, besides."""
+    return (
+        f"Load average at the end: {os.getloadavg()[1]:.0f}. Above the number of cores wall times say little, and "
+        "processor times are too long: threads find their caches used by others."
+    )
+
+
 def main() -> None:
     """Measure and write the table."""
     if sys.argv[1:2] == ["--child"]:
@@ -336,7 +345,7 @@ def main() -> None:
             "extra ms a frame",
         ),
         rows,
-        "\n\n".join(notes),
+        "\n\n".join([*notes, loaded()]),
     )
 
 
