@@ -42,11 +42,6 @@ FOUND = {"street_people_leave_frame.mp4": (1, 2), "stage_lowlight_cuts_audio.mp4
 """Clips whose truth nobody knows, and which of their largest people change."""
 LARGE_PX = 45
 """Of a street 1280 pixels wide, which the tracker mostly sees at half that."""
-WEAKEST = ("motion_two_people_swap_sides.mp4", 1)
-LIKE_BEFORE = pytest.mark.xfail(
-    strict=False,
-    reason="the astronaut may stay nearer to herself than to the new face; see docs/limits.md",
-)
 OTHER_SOURCES = {
     ("motion_face_leaves_and_returns.mp4", 1): SOURCES[3],
     ("motion_fade_to_black.mp4", 1): SOURCES[3],
@@ -96,13 +91,7 @@ class Watched:
 @pytest.mark.parametrize(
     ("name", "person", "truth"),
     [
-        pytest.param(
-            name,
-            person,
-            truth,
-            id=f"{name}, person {person}",
-            marks=[LIKE_BEFORE] if (name, person) == WEAKEST else [],
-        )
+        pytest.param(name, person, truth, id=f"{name}, person {person}")
         for name, people in MADE.items()
         for person, truth in people.items()
     ],
@@ -139,9 +128,8 @@ def test_everybody_in_a_made_video_gets_their_own_face(
     rows = truth_of(clip, result.frames)
     frames = list(zip(frames_of(clip), frames_of(output), rows, strict=True))
     for person, truth in MADE[name].items():
-        if (name, person) != WEAKEST:
-            everybody = watch(iter(frames), truth, changes_others=True)
-            everybody.assert_became(source_of(name, person), judges, tools)
+        everybody = watch(iter(frames), truth, changes_others=True)
+        everybody.assert_became(source_of(name, person), judges, tools)
 
 
 @pytest.mark.parametrize(
