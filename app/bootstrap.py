@@ -131,6 +131,12 @@ def build_engine(settings: Settings, model_id: str) -> None:
         zoo.build_engine(ModelId(model_id))
 
 
+def engine_tools(zoos: "EngineZoos", settings: Settings) -> tuple["Tools", "Tools"]:
+    """For jobs, and for whoever waits; a face that one has made is there for the other."""
+    jobs = tools_over(zoos.jobs, settings)
+    return jobs, replace(tools_over(zoos.people, settings), recent_faces=jobs.recent_faces)
+
+
 def tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     """What every plan of this process shares, over these models."""
     from app.inference.spec import ModelId
@@ -166,7 +172,7 @@ def model_zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtMode
         settings.models_path,
         device=settings.device,
         requires_gpu=settings.require_gpu,
-        threads=settings.threads or _threads_of_one(settings.engines),
+        threads=settings.threads or network_threads(usable_cores(), max(1, settings.engines)),
         options=ZooOptions(
             precision=settings.precision,
             budget_bytes=settings.device_memory_bytes,
@@ -177,11 +183,6 @@ def model_zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtMode
             at_work=nullcontext if device is None else device.at_work,
         ),
     )
-
-
-def _threads_of_one(engines: int) -> int:
-    """Of one network, where several engines share the processor."""
-    return max(1, network_threads(usable_cores()) // max(1, engines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +364,7 @@ def run_engine_process(settings: Settings, *, name: str, parent_fd: int | None) 
         engine_zoos(settings) as zoos,
     ):
         folders = DataFolders(settings.data_dir)
-        jobs, people = (tools_over(zoo, settings) for zoo in (zoos.jobs, zoos.people))
+        jobs, people = engine_tools(zoos, settings)
         parts = EngineParts(
             store=JobStore(database),
             engines=EngineRegister(database),
