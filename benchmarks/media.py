@@ -24,10 +24,10 @@ from app.config import Settings
 from app.media.encoders import VideoEncoding, encoder_for
 from app.pipeline.progress import RenderResult
 from app.pipeline.spec import RenderSpec
+from benchmarks.clips import RATE, write_with_tone
 from benchmarks.tables import write_table
 from benchmarks.throughput import timed
 
-RATE = 25
 TARGET = 1.15
 CLIPS = (("1080p", (1920, 1080), 200, {}), ("4K", (3840, 2160), 75, {"rc-lookahead": "5"}))
 """Name, size, frames, and what the program tells the encoder beside quality and preset, so that both ways do."""
@@ -50,22 +50,9 @@ def test_picture(size_wh: tuple[int, int]) -> NDArray[np.uint8]:
 def make_clip(path: Path, size_wh: tuple[int, int], frames: int) -> None:
     """The picture, which pans by two pixels a frame, and a tone."""
     picture = test_picture(size_wh)
-    with av.open(str(path), "w") as container:
-        video = container.add_stream(
-            "libx264", rate=RATE, options={"preset": "veryfast", "crf": "18"}
-        )
-        video.width, video.height, video.pix_fmt = *size_wh, "yuv420p"
-        sound = container.add_stream("aac", rate=48_000)
-        sound.codec_context.layout = "stereo"
-        wave = np.sin(np.arange(48_000 * frames // RATE) * 0.05) * 8000
-        tone = av.AudioFrame.from_ndarray(wave.astype(np.int16)[None], format="s16", layout="mono")
-        tone.sample_rate = 48_000
-        container.mux(sound.encode(tone))
-        container.mux(sound.encode(None))
-        for index in range(frames):
-            moved = np.ascontiguousarray(np.roll(picture, 2 * index, 1))
-            container.mux(video.encode(av.VideoFrame.from_ndarray(moved, format="rgb24")))
-        container.mux(video.encode(None))
+    panned = (np.ascontiguousarray(np.roll(picture, 2 * index, 1)) for index in range(frames))
+    shown = (av.VideoFrame.from_ndarray(moved, format="rgb24") for moved in panned)
+    write_with_tone(path, size_wh, shown, count=frames)
 
 
 def transcode(clip: Path, output: Path, options: dict[str, str]) -> int:

@@ -43,10 +43,10 @@ from app.pipeline.spec import RenderSpec, Step
 from app.pipeline.tools import Tools
 from app.runtime.benchmark import peak_bytes
 from app.runtime.executor import LocalExecutor
+from benchmarks.clips import RATE, write_with_tone
 from benchmarks.tables import write_table
 from benchmarks.throughput import timed
 
-RATE = 25
 FACES = 4
 SWAPPER = ModelId("inswapper-128")
 ENCODING = VideoEncoding()
@@ -81,23 +81,8 @@ def make_clip(path: Path, size_wh: tuple[int, int], frames: int) -> None:
     source.link_to(planar)
     planar.link_to(sink)
     graph.configure()
-    with av.open(str(path), "w") as container:
-        video = container.add_stream(
-            "libx264", rate=RATE, options={"preset": "veryfast", "crf": "18"}
-        )
-        video.width, video.height, video.pix_fmt = *size_wh, "yuv420p"
-        sound = container.add_stream("aac", rate=48_000)
-        sound.codec_context.layout = "stereo"
-        wave = np.sin(np.arange(48_000 * frames // RATE) * 0.05) * 8000
-        tone = av.AudioFrame.from_ndarray(wave.astype(np.int16)[None], format="s16", layout="mono")
-        tone.sample_rate = 48_000
-        container.mux(sound.encode(tone))
-        container.mux(sound.encode(None))
-        for index in range(frames):
-            frame = graph.vpull()
-            frame.pts, frame.time_base = index, Fraction(1, RATE)
-            container.mux(video.encode(frame))
-        container.mux(video.encode(None))
+    shown = (graph.vpull() for _ in range(frames))
+    write_with_tone(path, size_wh, shown, count=frames)
 
 
 def transcode(clip: Path, output: Path, options: dict[str, str]) -> int:

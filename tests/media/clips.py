@@ -52,6 +52,19 @@ class Clip:
         return self.pts or [index * step for index in range(self.frames)]
 
 
+def put_before_each_frame(unit: bytes, source: Path, path: Path) -> None:
+    """Copy a video whose units have their length before them (H.264, HEVC in MP4), one more before each frame."""
+    with av.open(str(source)) as before, av.open(str(path), "w") as after:
+        stream = before.streams.video[0]
+        target = after.add_stream_from_template(stream)
+        for packet in before.demux(stream):
+            if packet.size:
+                told = av.Packet(len(unit).to_bytes(4, "big") + unit + bytes(packet))
+                told.pts, told.dts, told.time_base = packet.pts, packet.dts, packet.time_base
+                told.is_keyframe, told.stream = packet.is_keyframe, target
+                after.mux(told)
+
+
 def noise_frame(size_wh: tuple[int, int], pixel_format: str, seed: int) -> VideoFrame:
     """A frame whose every sample is random within the depth of its format, but smooth enough to compress."""
     frame = VideoFrame(*size_wh, pixel_format)

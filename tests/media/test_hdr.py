@@ -19,7 +19,7 @@ from app.media.info import MediaInfo
 from app.media.probe import probe
 from app.media.sniff import MediaKind
 from app.media.tonemap import info_in_sdr
-from tests.media.clips import noise_frame
+from tests.media.clips import noise_frame, put_before_each_frame
 from tests.media.conftest import MakeClip
 from tests.media.copying import copy_video
 
@@ -128,15 +128,7 @@ def with_hdr10_plus(source: Path, path: Path) -> None:
     for number in range(4):
         payload = payload.replace(bytes((0, 0, number)), bytes((0, 0, 3, number)))
     unit = bytes((39 << 1, 1)) + payload
-    with av.open(str(source)) as before, av.open(str(path), "w") as after:
-        stream = before.streams.video[0]
-        target = after.add_stream_from_template(stream)
-        for packet in before.demux(stream):
-            if packet.size:
-                told = av.Packet(len(unit).to_bytes(4, "big") + unit + bytes(packet))
-                told.pts, told.dts, told.time_base = packet.pts, packet.dts, packet.time_base
-                told.is_keyframe, told.stream = packet.is_keyframe, target
-                after.mux(told)
+    put_before_each_frame(unit, source, path)
 
 
 def test_frames_that_carry_dynamic_hdr_do_not_go_on_as_decoded(hdr10: Path, tmp_path: Path) -> None:

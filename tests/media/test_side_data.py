@@ -13,7 +13,7 @@ from app.media.decode import VideoReader
 from app.media.frames import DecodedPicture
 from app.media.probe import probe
 from app.media.side_data import side_data_of
-from tests.media.clips import noise_frame
+from tests.media.clips import noise_frame, put_before_each_frame
 
 _ORIENTATION, _MAKER = 0x0112, 0x010F
 
@@ -71,15 +71,7 @@ def with_captions(source: Path, path: Path) -> None:
     """
     message = bytes((0xB5, 0, 0x31)) + b"GA94" + bytes((3, 0xC1, 0xFF, 0xFC, 0x94, 0xAE, 0xFF))
     unit = bytes((6, 4, len(message))) + message + b"\x80"
-    with av.open(str(source)) as before, av.open(str(path), "w") as after:
-        stream = before.streams.video[0]
-        target = after.add_stream_from_template(stream)
-        for packet in before.demux(stream):
-            if packet.size:
-                told = av.Packet(len(unit).to_bytes(4, "big") + unit + bytes(packet))
-                told.pts, told.dts, told.time_base = packet.pts, packet.dts, packet.time_base
-                told.is_keyframe, told.stream = packet.is_keyframe, target
-                after.mux(told)
+    put_before_each_frame(unit, source, path)
 
 
 def test_closed_captions_that_are_lost_are_told_of(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -36,6 +36,8 @@ from app.runtime.batch_sizes import BatchSizes, SweepLimits
 from app.runtime.batcher import BatchingZoo
 from app.runtime.benchmark import FACE_HEIGHT, centers, write_clip
 from app.runtime.executor import LocalExecutor
+
+pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE_WH = (320, 180)
@@ -94,16 +96,6 @@ def spec(clip: Path, tmp_path: Path) -> RenderSpec:
     (tmp_path / "out").mkdir()
     output = tmp_path / "out" / "swapped.mp4"
     return RenderSpec(sources=(source,), target=clip, output=output, consent="fictional")
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left() -> Iterator[None]:
-    before = set(threading.enumerate())
-    yield
-    deadline = time.monotonic() + 5
-    while set(threading.enumerate()) - before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert set(threading.enumerate()) - before == set()
 
 
 class Outcome:

@@ -8,6 +8,8 @@ import pytest
 
 from app.runtime.runner import Stage, run_serial, run_threaded
 
+pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+
 
 def add_one(items: Iterator[int]) -> Iterator[int]:
     for item in items:
@@ -44,16 +46,6 @@ def endless() -> Iterator[int]:
 def broken_source() -> Iterator[int]:
     yield 1
     raise OSError("broken source")
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left() -> Iterator[None]:
-    before = set(threading.enumerate())
-    yield
-    deadline = time.monotonic() + 5
-    while set(threading.enumerate()) - before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert set(threading.enumerate()) - before == set()
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
