@@ -85,7 +85,6 @@ def associated(
         expected: One or more places a track.
         candidates: What was detected.
         clues: Compares looks, where places do not tell.
-
     """
     columns = [index for index, each in enumerate(candidates) if each.may_continue_track]
     seen = [candidates[index] for index in columns]

@@ -27,7 +27,7 @@ from app.faces.landmarks import (
 from app.faces.measuring import Measure
 from app.faces.resemblance import BLANK_STD, SAME_LOOK, face_gray, small_gray
 from app.faces.shots import correlation
-from app.faces.tracks import PRESENT, Slot, Track, region_cost
+from app.faces.tracks import MAX_STEP, PRESENT, Slot, Track, region_cost
 
 _SURELY_SAME_LOOK = 0.85
 _SEARCH = 2.0
@@ -36,8 +36,6 @@ _SURELY_PRESENT = 0.9
 _MAX_MISFIT = 0.25
 """How far the mesh may see a face from where its pixels were found (unit of `region_cost`)."""
 _TOUCHING_IOU = 0.1
-_MAX_STEP = 4
-"""Frames over which a speed is measured."""
 
 _Others = Mapping[int, Sequence[tuple[TrackId, FloatArray]]]
 
@@ -143,7 +141,7 @@ class Bridge:
         first = rows[0].slot.number
         numbers = []
         for number in range(first - 1, first - max_gap, -1):
-            if frames[number + 1].is_cut if number + 1 in frames else True:
+            if number + 1 not in frames or frames[number + 1].is_cut:
                 break
             numbers.append(number)
         found = self._followed(frames, rows[1::-1], numbers, others)
@@ -221,7 +219,7 @@ def _carried_on(behind: Measure, last: Measure, number: int) -> CropRegion:
     """Where a face should be, at the speed between two measures; one alone has none."""
     here, there = (region_from_landmarks(each.landmarks) for each in (last, behind))
     steps = last.slot.number - behind.slot.number
-    if steps == 0 or abs(steps) > _MAX_STEP:
+    if steps == 0 or abs(steps) > MAX_STEP:
         return here
     share = (number - last.slot.number) / steps
     x, y = (a + (a - b) * share for a, b in zip(here.center_xy, there.center_xy, strict=True))

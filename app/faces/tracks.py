@@ -19,7 +19,7 @@ from app.faces.landmarks import (
 PRESENT = 0.5
 """Presence from which a crop is taken to hold a face."""
 
-_MAX_STEP = 4
+MAX_STEP = 4
 """Frames for which a speed is trusted, and from one key frame to the next."""
 
 
@@ -127,9 +127,9 @@ class Track:
 def beyond(nearest: Sequence[Sighting], number: int) -> CropRegion:
     """A region carried on at the speed between one or two sightings, the nearer first; only for a few frames."""
     here, *others = nearest
-    if not others or abs(here.number - others[0].number) > 3 * _MAX_STEP:
+    if not others or abs(here.number - others[0].number) > 3 * MAX_STEP:
         return here.region
-    steps = float(np.clip(number - here.number, -_MAX_STEP, _MAX_STEP))
+    steps = float(np.clip(number - here.number, -MAX_STEP, MAX_STEP))
     share = steps / (here.number - others[0].number)
     x, y = (
         a + (a - b) * share
@@ -201,7 +201,7 @@ def slot_of(track: Track, number: int, keys: Sequence[int], max_gap: int) -> Slo
 def _between(track: Track, number: int, before: Sighting, after: Sighting) -> Slot:
     gap = after.number - before.number
     region = before.region.toward(after.region, (number - before.number) / gap)
-    looks = _looks(before, after) if gap > _MAX_STEP else ()
+    looks = _looks(before, after) if gap > MAX_STEP else ()
     return Slot(number, track.id, region, before.det_score, "between", gap, looks)
 
 
