@@ -235,7 +235,7 @@ class Picture:
     def glimpse(self, side_px: int) -> NDArray[np.uint8]:
         """The whole picture as a rough square, to compare frames by: rows and columns are skipped before averaging.
 
-        Each pixel is the mean of at most 64 places; `read` would look at every one, for the price of encoding a frame.
+        Each pixel is the mean of 16 places or a few more; `read` would look at every one, for the price of encoding.
 
         Returns:
             `(side_px, side_px, 3)` uint8 RGB.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import av
 from av import AudioStream
@@ -59,6 +59,9 @@ a running start."""
 _INTERLEAVED_WITHIN_S: Final = 30
 """Streams of a file lie side by side; what belongs to one time does not lie farther behind another than this."""
 
+_TimedPacket: TypeAlias = "tuple[Fraction, Packet[Stream]]"
+"""A packet after its time in the output, in seconds: exact fractions are dear, so each is made once."""
+
 
 class Passengers:
     """The streams of `source` that go along into `output`, which must not have written its header yet.
@@ -104,8 +107,8 @@ class Passengers:
                     "media.stream_dropped",
                     f"stream {stream.index} is another video and was left out; only the first one is made",
                 )
-        self._packets = self._packets_of(source)
-        self._next = next(self._packets, None)
+        self._timed_packets = self._timed_packets_of(source)
+        self._next = next(self._timed_packets, None)
         self._copy_tags(source)
 
     @property
@@ -119,7 +122,7 @@ class Passengers:
         Raises:
             FFmpegError: The disk does not take them.
         """
-        while self._next is not None and self._time_s(self._next) <= until_s:
+        while self._next is not None and self._next[0] <= until_s:
             self._carry_next()
 
     def finish(self) -> None:
@@ -140,14 +143,15 @@ class Passengers:
 
     def _carry_next(self) -> None:
         if self._next is not None:
-            self._carriers[self._next.stream_index].carry(self._next)
-        self._next = next(self._packets, None)
+            _, packet = self._next
+            self._carriers[packet.stream_index].carry(packet)
+        self._next = next(self._timed_packets, None)
 
     def _time_s(self, packet: "Packet[Stream]") -> Fraction:
         at = packet.dts if packet.dts is not None else packet.pts
         return Fraction(0) if at is None else at * packet.time_base - self._offset_s
 
-    def _packets_of(self, source: InputContainer) -> Iterator["Packet[Stream]"]:
+    def _timed_packets_of(self, source: InputContainer) -> Iterator[_TimedPacket]:
         """The carried streams' packets; the demuxer skips over all others."""
         for stream in source.streams:
             if stream.index not in self._carriers:
@@ -163,7 +167,7 @@ class Passengers:
         except MediaError as error:
             self._note("media.stream_incomplete", f"sound or subtitles end early: {error.message}")
 
-    def _in_part(self, found: Iterator["Packet[Stream]"]) -> Iterator["Packet[Stream]"]:
+    def _in_part(self, found: Iterator["Packet[Stream]"]) -> Iterator[_TimedPacket]:
         """Leave out what is over before the part begins, or begins when it is over."""
         end_s = self._info.ends_at_s
         for packet in found:
@@ -183,7 +187,8 @@ class Passengers:
                     continue
                 if not is_sound:
                     _begin_at(packet, round(self._offset_s / packet.time_base))
-            yield packet
+                    at_s = self._time_s(packet)
+            yield at_s, packet
 
     def _add(self, stream: Stream) -> None:
         codec = codec_name(stream)

@@ -179,7 +179,7 @@ def _stages(
         for step in steps
     ]
     return (
-        chained(before, tracked(tools.tracker(target.info.kind))),
+        chained(tracked(tools.tracker(target.info.kind)), before),
         chained(who, target.demand_faces, *work, hidden(FaceHider()), after),
     )
 

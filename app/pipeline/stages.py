@@ -11,7 +11,7 @@ from app.faces.masks import FaceMasker
 from app.faces.paste import VISIBLE, paste
 from app.faces.tracker import FaceTracker
 from app.processors.base import FaceProcessor
-from app.safety.gate import GateWatch
+from app.safety.gate import EMPTY_EVERY_S, EVERY_S, GateWatch
 
 Stage = Callable[[Iterator[Window]], Iterator[Window]]
 
@@ -44,12 +44,13 @@ def into_windows(frames: Iterable[Frame]) -> Iterator[Window]:
 
 
 def watched(watch: GateWatch) -> Stage:
-    """Let the content gate look at the frames as they pass; nothing that it refuses goes on."""
+    """Let the content gate look at the frames, whose faces are found, as they pass; nothing it refuses goes on."""
 
     def stage(windows: Iterator[Window]) -> Iterator[Window]:
         for window in windows:
             for frame in window:
-                watch.feed(frame.time_s, frame.picture)
+                every_s = EVERY_S if frame.faces else EMPTY_EVERY_S
+                watch.feed(frame.time_s, frame.picture, every_s=every_s)
             yield window
         watch.finish()
 

@@ -5,6 +5,7 @@ What it does is told in `app/processors/mesh`. Any other model is an installed n
 """
 
 from collections import OrderedDict
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from app.processors.base import (
     model_field,
 )
 from app.processors.mesh.atlas import Atlas, build_atlas
-from app.processors.mesh.face_model import build_face_model
+from app.processors.mesh.face_model import FaceModel, build_face_model
 from app.processors.mesh.looks import LookMemory
 from app.processors.mesh.swap import SwapChoices, TargetFace, swap_face
 from app.processors.neural.swapper import NeuralSwapper, swap_crop, swap_model
@@ -79,7 +80,7 @@ class MeshSwapper:
     """
 
     def __init__(self, options: Options) -> None:
-        self._model = build_face_model(load_topology())
+        self._model = _face_model()
         self._choices = SwapChoices(
             shape=options.shape,
             shading=options.shading,
@@ -133,6 +134,12 @@ class MeshSwapper:
                 self._atlases.popitem(last=False)
         self._atlases.move_to_end(identity.id)
         return self._atlases[identity.id]
+
+
+@cache
+def _face_model() -> FaceModel:
+    """Made once: it depends on nothing, and takes as long as the encoding of a frame."""
+    return build_face_model(load_topology())
 
 
 def build(options: Options, zoo: ModelZoo) -> FaceProcessor:

@@ -43,7 +43,10 @@ _BATCH = 2
 """Larger batches gain nothing where looks are a second apart, and frames wait behind them."""
 _SIDE_PX = 256
 _CROP_PX = 224
-_SAMPLE_S = 1.0
+EVERY_S = 1.0
+EMPTY_EVERY_S = 2.0
+"""Where no face is, nothing is made: such a stretch can only tell what kind of film it is."""
+
 _SHORTEST_S = 0.2
 _SCENE_SIDE_PX = 16
 _SCENE_CHANGE = 24.0
@@ -108,7 +111,7 @@ class ContentGate:
 
 
 class GateWatch:
-    """Looks at a video as its frames pass: one a second, and whenever the picture has changed much.
+    """Looks at a video as its frames pass: every second or two, and whenever the picture has changed much.
 
     Frames are compared with the last one that was looked at, so a cut, a fade and a person who walks in all count;
     five looks a second are the most. The choice depends on the frames alone. Nothing but the pictures of one batch is
@@ -134,12 +137,13 @@ class GateWatch:
         """How many pictures were chosen so far."""
         return self._looks
 
-    def feed(self, time_s: float, picture: Picture) -> None:
+    def feed(self, time_s: float, picture: Picture, *, every_s: float = EVERY_S) -> None:
         """Show the next frame; it is looked at if it is due.
 
         Args:
             time_s: Its time in the video.
             picture: The whole frame; only what is needed of it is converted.
+            every_s: How long ago the last look may be, even if the picture has not changed much.
 
         Raises:
             IntimateContentError: The frames so far are refused.
@@ -149,7 +153,8 @@ class GateWatch:
         if self._last is not None and 0 <= passed_s < _SHORTEST_S:
             return
         small = picture.glimpse(_SCENE_SIDE_PX)
-        if self._is_due(passed_s, small):
+        # Written so that a time that runs backwards, or is no number, is due.
+        if not 0 <= passed_s < every_s or self._has_changed(small):
             self._last, self._last_s = small, time_s
             self.add(picture.thumbnail(LOOK_SIDE_PX)[0])
 
@@ -183,11 +188,8 @@ class GateWatch:
             )
         return self._highest
 
-    def _is_due(self, passed_s: float, small: NDArray[np.uint8]) -> bool:
-        # Written so that a time that runs backwards, or is no number, is due.
-        if self._last is None or not 0 <= passed_s < _SAMPLE_S:
-            return True
-        return float(cv2.absdiff(small, self._last).mean()) > _SCENE_CHANGE
+    def _has_changed(self, small: NDArray[np.uint8]) -> bool:
+        return self._last is None or float(cv2.absdiff(small, self._last).mean()) > _SCENE_CHANGE
 
     def _look(self) -> None:
         scores = self._gate.scores(self._waiting)
