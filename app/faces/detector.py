@@ -172,7 +172,8 @@ def network_input(images: Sequence[RgbImage]) -> FloatArray:
     """
     h, w = images[0].shape[:2]
     cell = max(_STRIDES_PX)
-    feed = np.zeros((len(images), 3, h + -h % cell, w + -w % cell), np.float32)
+    feed = np.empty((len(images), 3, h + -h % cell, w + -w % cell), np.float32)
+    feed[:, :, h:], feed[:, :, :, w:] = 0, 0
     for row, image in zip(feed, images, strict=True):
         # Split first: reading every third byte takes ten times as long.
         for plane, channel in zip(row, cv2.split(image)[::-1], strict=True):

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import time
+import unicodedata
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,12 +20,13 @@ from app.core.types import Identity, IdentityId, SourceView
 from app.jobs.folders import remove_tree
 from app.jobs.lease import new_token
 from app.jobs.library import storage_errors_told
-from app.jobs.names import display_name
+from app.jobs.names import plain_text
 from app.pipeline.spec import ConsentBasis
 
 _FACTS, _VIEWS, _THUMBNAIL = "face.json", "views.npz", "thumbnail.jpg"
 _ID = re.compile(r"[0-9a-f]{32}")
 _THUMBNAIL_PX = 256
+_MAX_NAME = 100
 _FORMAT = 1
 
 
@@ -225,14 +227,15 @@ class FaceLibrary:
 
 
 def _checked_name(name: str) -> str:
-    shown = display_name(name)
-    if not name.strip() or len(shown) > 100:
-        raise BadNameError("name: wanted 1 to 100 characters")
+    shown = plain_text(name, "name")
+    if not 1 <= len(shown) <= _MAX_NAME:
+        raise BadNameError(f"name: wanted 1 to {_MAX_NAME} characters")
     return shown
 
 
 def _folded(name: str) -> str:
-    return name.strip().casefold()
+    """Names that differ only in case, blanks or how accents are composed are one name."""
+    return unicodedata.normalize("NFC", name).strip().casefold()
 
 
 def _facts_of(face: SavedFace) -> bytes:

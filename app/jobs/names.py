@@ -92,6 +92,21 @@ class NamedFile:
     media_type: str
 
 
+def plain_text(raw: str, what: str) -> str:
+    """One line of text that is safe to show, in its composed form and without blanks around it.
+
+    Args:
+        raw: As it was typed.
+        what: What it names, for the message.
+
+    Raises:
+        BadNameError: Control characters, or characters that reverse the reading order.
+    """
+    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI_CONTROLS for c in raw):
+        raise BadNameError(f"{what}: it holds control characters; choose another")
+    return unicodedata.normalize("NFC", raw).strip()
+
+
 def display_name(raw: str) -> str:
     """Reduce what a client calls a file to a name that is safe to show and to save under.
 
@@ -100,9 +115,7 @@ def display_name(raw: str) -> str:
     Raises:
         BadNameError: Control characters, characters that reverse the reading order, or too long.
     """
-    if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in _BIDI_CONTROLS for c in raw):
-        raise BadNameError("file name: it holds control characters; rename the file")
-    name = re.split(r"[/\\]", unicodedata.normalize("NFC", raw))[-1].strip()
+    name = re.split(r"[/\\]", plain_text(raw, "file name"))[-1].strip()
     length = len(name.encode())
     if length > MAX_NAME_BYTES or len(raw) > 16 * MAX_NAME_BYTES:
         raise BadNameError(

@@ -342,6 +342,27 @@ def test_a_face_is_saved_put_on_again_and_deleted(
     assert visit.errors == []
 
 
+def test_a_saved_face_that_is_put_on_gets_another_name(
+    visit: Visit, site: Site, picture: Path, face: Path
+) -> None:
+    visit.prepare(picture, face)
+    visit.page.once("dialog", lambda dialog: dialog.accept("Ada"))
+    visit.page.get_by_role("button", name="Save Face 1").click()
+    visit.page.get_by_text("Saved faces (1)").click()
+    visit.page.get_by_role("button", name="Put Ada on").click()
+    visit.page.once("dialog", lambda dialog: dialog.accept("<b>Grace</b>"))
+    visit.page.get_by_role("button", name="Rename Ada").click()
+    expect(visit.page.locator(".fd-face h4").last).to_have_text("<b>Grace</b>")
+    expect(visit.page.get_by_role("button", name="Put <b>Grace</b> on")).to_be_visible()
+    choice(visit, 1).select_option(label="<b>Grace</b>")
+    visit.page.once("dialog", lambda dialog: dialog.dismiss())
+    visit.page.get_by_role("button", name="Rename <b>Grace</b>").click()
+    (saved,) = site.studio.saved_faces.all()
+    assert saved.name == "<b>Grace</b>"
+    site.studio.saved_faces.delete(saved.id)
+    assert visit.errors == []
+
+
 def test_a_face_is_not_saved_without_consent(visit: Visit, site: Site, face: Path) -> None:
     visit.add_faces(face)
     visit.page.once("dialog", lambda dialog: dialog.accept("Ada"))

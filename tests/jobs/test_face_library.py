@@ -1,6 +1,7 @@
 """A face appears whole, goes whole, and is what was saved."""
 
 import json
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +100,15 @@ def test_a_name_is_a_name_and_the_only_one(
     with pytest.raises(BadNameError):
         library.add(name, identity, consent="self")
     assert len(library.faces()) == 1
+
+
+@pytest.mark.parametrize("name", ["Ann / Bob", "C:\\Ann", "..", "<b>Ann</b>", "Çem 照片"])
+def test_a_name_is_no_path_and_stays_whole(
+    name: str, library: FaceLibrary, identity: Identity
+) -> None:
+    face = library.add(name, identity, consent="self")
+    assert face.name == name
+    assert library.named(unicodedata.normalize("NFD", name)) == face
 
 
 def test_a_damaged_face_is_said_to_be(

@@ -8,8 +8,14 @@ import pytest
 
 from app.core.picture import Picture
 from app.core.types import CropSpec, FaceBatch, Frame, Identity, IdentityId, SourceView
-from app.pipeline.stages import into_windows, processed, watched_where_changed, window_length
-from app.safety.gate import GateWatch
+from app.pipeline.stages import (
+    into_windows,
+    processed,
+    watched,
+    watched_where_changed,
+    window_length,
+)
+from app.safety.gate import EMPTY_EVERY_S, EVERY_S, GateWatch
 from tests.conftest import MakeFace, MakeFrame
 
 
@@ -63,10 +69,12 @@ class Looks(GateWatch):
 
     def __init__(self) -> None:
         self.seen: list[float] = []
+        self.every_s: list[float] = []
         self.is_finished = False
 
-    def feed(self, time_s: float, picture: Picture) -> None:
+    def feed(self, time_s: float, picture: Picture, *, every_s: float = EVERY_S) -> None:
         self.seen.append(time_s)
+        self.every_s.append(every_s)
 
     def finish(self) -> float:
         self.is_finished = True
@@ -89,6 +97,14 @@ def test_of_the_result_the_gate_sees_all_that_changed(
     assert out == [tuple(given)]
     assert watch.seen == [index / 25 for index in changed]
     assert watch.is_finished is is_finished
+
+
+def test_where_a_face_is_the_gate_looks_more_often(make_face: MakeFace) -> None:
+    watch = Looks()
+    given = [replace(f, faces=(make_face(),) if f.index == 1 else ()) for f in frames(3)]
+    assert list(watched(watch)(iter([tuple(given)]))) == [tuple(given)]
+    assert watch.every_s == [EMPTY_EVERY_S, EVERY_S, EMPTY_EVERY_S]
+    assert watch.is_finished
 
 
 class GivesUpAtTheLast:

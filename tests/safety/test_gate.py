@@ -10,7 +10,14 @@ from app.core.picture import Picture
 from app.inference.manifest import Manifest
 from app.inference.session import OrtModelZoo
 from app.inference.spec import Feeds, InputContract, License, ModelId, ModelSpec, Outputs
-from app.safety.gate import MODEL, ContentGate, GateWatch, Where
+from app.safety.gate import (
+    EMPTY_EVERY_S,
+    EVERY_S,
+    MODEL,
+    ContentGate,
+    GateWatch,
+    Where,
+)
 
 Answer = Callable[[NDArray[np.generic]], NDArray[np.generic]]
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,13 +199,15 @@ def clip(
     return [(i / fps, frame) for i in range(round(seconds * fps))]
 
 
-def looks(frames: Sequence[tuple[float, NDArray[np.uint8]]]) -> list[float]:
+def looks(
+    frames: Sequence[tuple[float, NDArray[np.uint8]]], *, every_s: float = EVERY_S
+) -> list[float]:
     """Times at which a watch looks."""
     harmless = gate(lambda batch: probabilities([0.0] * len(batch)))
     watch, times = GateWatch(harmless, "target"), []
     for time_s, frame in frames:
         before = watch.looks
-        watch.feed(time_s, Picture.from_rgb(frame))
+        watch.feed(time_s, Picture.from_rgb(frame), every_s=every_s)
         if watch.looks > before:
             times.append(time_s)
     watch.finish()
@@ -209,9 +218,15 @@ def test_a_still_scene_is_looked_at_once_a_second() -> None:
     assert looks(clip(3.0)) == [0.0, 1.0, 2.0]
 
 
-def test_a_cut_is_looked_at_at_once() -> None:
-    cut = [(t + 1.4, f) for t, f in clip(1.0, value=60)]
-    assert looks([*clip(1.4), *cut]) == pytest.approx([0.0, 1.0, 1.4])
+def test_where_no_face_is_a_still_scene_is_looked_at_half_as_often() -> None:
+    assert looks(clip(5.0), every_s=EMPTY_EVERY_S) == [0.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("every_s", [EVERY_S, EMPTY_EVERY_S])
+def test_a_cut_is_looked_at_at_once(every_s: float) -> None:
+    cut = [(t + 1.4, f) for t, f in clip(0.9, value=60)]
+    times = looks([*clip(1.4), *cut], every_s=every_s)
+    assert times == pytest.approx([0.0, 1.0, 1.4] if every_s == 1 else [0.0, 1.4])
 
 
 def test_a_cut_soon_after_a_look_is_looked_at_a_little_later() -> None:

@@ -58,6 +58,7 @@ export const findFaces = (mediaId) => ask(`media/${mediaId}/faces`, { method: "P
 export const findPeople = (mediaId, signal) => ask(`media/${mediaId}/people`, { method: "POST", signal });
 export const savedFaces = () => ask("faces");
 export const saveFace = (face) => ask("faces", { method: "POST", headers: JSON_BODY, body: JSON.stringify(face) });
+export const renameFace = (id, name) => ask(`faces/${id}`, { method: "PATCH", headers: JSON_BODY, body: JSON.stringify({ name }) });
 export const forgetFace = (id) => ask(`faces/${id}`, { method: "DELETE" });
 export const preview = (request, signal) =>
   askPicture("preview", { method: "POST", signal, headers: JSON_BODY, body: JSON.stringify(request) });

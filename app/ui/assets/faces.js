@@ -5,7 +5,7 @@ import * as api from "./api.js";
 import { h, icon, Part } from "./dom.js";
 import { errorBox, iconButton } from "./parts.js";
 import { whenAnswered } from "./retry.js";
-import { forgetFace, saveFace } from "./saved.js";
+import { forgetFace, renameFace, saveFace } from "./saved.js";
 import { change, state } from "./state.js";
 import { t } from "./text.js";
 import { acceptDrops, drop, newKey, picker, send, thumbnail } from "./upload.js";
@@ -34,7 +34,7 @@ export function facePicture(face, alt = "") {
 
 class Faces extends Part {
   get facts() {
-    return [state.saved.map((face) => face.id), state.faces.map((face) => [face.key, face.chosen, face.photos.map((item) => [item.key, item.id, !!item.seen])]), this.error?.code];
+    return [state.saved.map((face) => [face.id, face.name]), state.faces.map((face) => [face.key, face.chosen, face.photos.map((item) => [item.key, item.id, !!item.seen])]), this.error?.code];
   }
 
   draw() {
@@ -66,10 +66,16 @@ class Faces extends Part {
         {},
         h("button", { type: "button", class: "fd-saved", "aria-label": t("saved.use", { name: saved.name }), onclick: () => put(saved) },
           h("img", { class: "fd-thumb", src: api.from(saved.thumbnail_url), alt: "", loading: "lazy" }), h("span", { class: "fd-name" }, saved.name)),
+        iconButton("pencil", t("saved.rename", { name: saved.name }), () => this.rename(saved)),
         iconButton("trash", t("saved.delete", { name: saved.name }), () => this.forget(saved)),
       ),
     );
     return h("details", { class: "fd-details", open: this.isLibraryOpen, ontoggle: (event) => (this.isLibraryOpen = event.target.open) }, h("summary", {}, t("saved.title", { count: state.saved.length })), h("ul", { class: "fd-saved-list" }, rows));
+  }
+
+  async rename(saved) {
+    this.error = await renameFace(saved).then(() => null, (error) => error);
+    change({});
   }
 
   async forget(saved) {

@@ -40,7 +40,7 @@ onChange(look);
 class People extends Part {
   get facts() {
     const { mediaId, status, error } = state.people ?? {};
-    const faces = state.faces.map((face) => [face.key, face.chosen, face.photos[0]?.id, !!face.photos[0]?.seen]);
+    const faces = state.faces.map((face) => [face.key, faceName(face), face.chosen, face.photos[0]?.id, !!face.photos[0]?.seen]);
     return [mediaId, status, error?.code, faces, state.choices, state.others];
   }
 

@@ -17,6 +17,15 @@ export async function saveFace(face) {
   await refreshSaved();
 }
 
+// Asks for another name; whoever leaves the old one as it is changes nothing.
+export async function renameFace(saved) {
+  const name = window.prompt(t("saved.name"), saved.name)?.trim();
+  if (!name || name === saved.name) return;
+  const renamed = await api.renameFace(saved.id, name);
+  change({ faces: state.faces.map((face) => (face.saved?.id === saved.id ? { ...face, saved: renamed } : face)) });
+  await refreshSaved();
+}
+
 export async function forgetFace(saved) {
   await api.forgetFace(saved.id);
   await refreshSaved();
