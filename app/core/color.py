@@ -5,6 +5,7 @@ Code points are those of ITU-T H.273 (which FFmpeg uses too): matrix 1 is BT.709
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -55,8 +56,9 @@ class ColorTags:
         return BT709 if height_px >= _HD_HEIGHT_PX else BT601
 
 
+@cache
 def yuv_to_rgb_matrix(matrix: int, *, is_full_range: bool, bits: int) -> NDArray[np.float64]:
-    """The `(3, 4)` affine from Y'CbCr code values to R'G'B' in 0..255.
+    """The `(3, 4)` affine from Y'CbCr code values to R'G'B' in 0..255, read-only.
 
     Source: ITU-R BT.601-7, BT.709-6 and BT.2020-2, quantisation of the digital signals.
     """
@@ -76,11 +78,17 @@ def yuv_to_rgb_matrix(matrix: int, *, is_full_range: bool, bits: int) -> NDArray
     )
     linear = 255.0 * from_unit / np.array([luma_span, chroma_span, chroma_span])
     offset = -linear @ np.array([black, 128 * unit, 128 * unit])
-    return np.column_stack([linear, offset])
+    return _frozen(np.column_stack([linear, offset]))
 
 
+@cache
 def rgb_to_yuv_matrix(matrix: int, *, is_full_range: bool, bits: int) -> NDArray[np.float64]:
-    """The `(3, 4)` affine from R'G'B' in 0..255 to Y'CbCr code values; inverse of `yuv_to_rgb_matrix`."""
+    """The `(3, 4)` affine from R'G'B' in 0..255 to Y'CbCr code values, read-only; inverse of `yuv_to_rgb_matrix`."""
     forward = yuv_to_rgb_matrix(matrix, is_full_range=is_full_range, bits=bits)
     linear = np.linalg.inv(forward[:, :3])
-    return np.column_stack([linear, -linear @ forward[:, 3]])
+    return _frozen(np.column_stack([linear, -linear @ forward[:, 3]]))
+
+
+def _frozen(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    matrix.flags.writeable = False
+    return matrix

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,11 +24,16 @@ _SURELY_PRESENT = 0.9
 """A face that lies so far off the middle of its crop (unit of `region_cost`), or so far turned, or that the mesh is not
 sure of, is measured again."""
 _MORE_LOOKS = 2
+_GIVEN_UP_AFTER = 4
+"""After so many looks in a row that brought a track's face no nearer to its middle, one a window is enough: such a face
+is cut, covered or turned away, or the network's mesh never fills its crop."""
+_NEARER = 0.7
+"""Another look helped where it left at most this share of what was off."""
 _COVERED = 0.5
 """Of two faces of which the smaller one lies to this share under the other, one is not really seen."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Measure:
     """What the mesh saw in one slot.
 
@@ -49,58 +55,101 @@ class Measure:
         """True where the mesh sees a face."""
         return self.presence >= PRESENT
 
+    @cached_property
+    def found(self) -> CropRegion:
+        """Where the face lies by what was seen."""
+        return region_from_landmarks(self.landmarks)
+
     @property
     def surprise(self) -> float:
         """How far the face lies from where its track expected it (unit of `region_cost`)."""
-        return region_cost(self.slot.region, region_from_landmarks(self.landmarks))
+        return region_cost(self.slot.region, self.found)
+
+    @property
+    def off(self) -> float:
+        """How badly the face lies in its crop; above 1, another look is worth it."""
+        turn = (self.found.roll_rad - self.region.roll_rad + np.pi) % (2 * np.pi) - np.pi
+        return max(
+            region_cost(self.region, self.found) / _OFF_CENTER,
+            abs(turn) / _OFF_LEVEL_RAD,
+            (1 - self.presence) / (1 - _SURELY_PRESENT),
+        )
 
     @property
     def is_off(self) -> bool:
         """True where a face lies so badly in its crop that another look is worth it."""
-        found = region_from_landmarks(self.landmarks)
-        turn = (found.roll_rad - self.region.roll_rad + np.pi) % (2 * np.pi) - np.pi
-        is_far = region_cost(self.region, found) > _OFF_CENTER or abs(turn) > _OFF_LEVEL_RAD
-        return self.is_present and (is_far or self.presence < _SURELY_PRESENT)
+        return self.is_present and self.off > 1
 
 
-def measure_slots(
-    landmarker: FaceLandmarker, frames: Mapping[int, Frame], slots: Sequence[Slot]
-) -> list[Measure]:
-    """Measure all slots in one batch, and those that were off the mark once or twice more.
+class Measurer:
+    """Measures the faces of one video, window by window.
 
     Args:
-        landmarker: Measures.
-        frames: By running number.
-        slots: Where to look.
-
-    Returns:
-        Only faces that are there, frame by frame; no two of one frame in one place.
+        landmarker: Looks.
     """
-    measures = _looked(landmarker, frames, slots, [slot.region for slot in slots])
-    for _ in range(_MORE_LOOKS):
-        off = [index for index, measure in enumerate(measures) if measure.is_off]
-        if not off:
-            break
-        again = [region_from_landmarks(measures[index].landmarks) for index in off]
-        more = _looked(landmarker, frames, [slots[index] for index in off], again)
-        for index, measure in zip(off, more, strict=True):
-            measures[index] = measure
-    return _without_doubles(_without_absent(measures))
 
+    def __init__(self, landmarker: FaceLandmarker) -> None:
+        self._landmarker = landmarker
+        self._in_vain: dict[TrackId, int] = {}
 
-def _looked(
-    landmarker: FaceLandmarker,
-    frames: Mapping[int, Frame],
-    slots: Sequence[Slot],
-    regions: Sequence[CropRegion],
-) -> list[Measure]:
-    pictures = [frames[slot.number].picture for slot in slots]
-    crops = landmarker.cut(list(zip(pictures, regions, strict=True)))
-    rows = zip(slots, regions, crops, *landmarker.measure(crops, regions), strict=True)
-    return [
-        Measure(slot, region, crop, landmarks, float(presence))
-        for slot, region, crop, landmarks, presence in rows
-    ]
+    def measure(self, frames: Mapping[int, Frame], slots: Sequence[Slot]) -> list[Measure]:
+        """Measure all slots in one batch, and those that were off the mark once or twice more.
+
+        Args:
+            frames: By running number.
+            slots: Where to look.
+
+        Returns:
+            Only faces that are there, frame by frame; no two of one frame in one place.
+        """
+        measures = self._looked(frames, slots, [slot.region for slot in slots])
+        again = self._worth_more(measures)
+        for _ in range(_MORE_LOOKS):
+            if not again:
+                break
+            more = self._looked(
+                frames,
+                [slots[index] for index in again],
+                [measures[index].found for index in again],
+            )
+            for index, measure in zip(again, more, strict=True):
+                self._judge(measures[index], measure)
+                measures[index] = measure
+            again = [index for index in again if measures[index].is_off]
+        return _without_doubles(_without_absent(measures))
+
+    def _worth_more(self, measures: Sequence[Measure]) -> list[int]:
+        """Which to look at again: all that are off, of the hopeless tracks one each."""
+        chosen, tried = [], set()
+        for index, measure in enumerate(measures):
+            if not measure.is_off:
+                continue
+            track = measure.slot.track_id
+            if self._in_vain.get(track, 0) < _GIVEN_UP_AFTER or track not in tried:
+                chosen.append(index)
+                tried.add(track)
+        return chosen
+
+    def _judge(self, before: Measure, after: Measure) -> None:
+        """Remember whether another look helped."""
+        has_helped = not after.is_off or after.off < _NEARER * before.off
+        track = before.slot.track_id
+        self._in_vain[track] = 0 if has_helped else self._in_vain.get(track, 0) + 1
+
+    def keep_only(self, tracks: Iterable[TrackId]) -> None:
+        """Drop what is known of other tracks."""
+        self._in_vain = {key: self._in_vain[key] for key in tracks if key in self._in_vain}
+
+    def _looked(
+        self, frames: Mapping[int, Frame], slots: Sequence[Slot], regions: Sequence[CropRegion]
+    ) -> list[Measure]:
+        pictures = [frames[slot.number].picture for slot in slots]
+        crops = self._landmarker.cut(list(zip(pictures, regions, strict=True)))
+        rows = zip(slots, regions, crops, *self._landmarker.measure(crops, regions), strict=True)
+        return [
+            Measure(slot, region, crop, points, float(presence))
+            for slot, region, crop, points, presence in rows
+        ]
 
 
 def _without_absent(measures: Iterable[Measure]) -> list[Measure]:

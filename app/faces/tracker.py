@@ -24,7 +24,7 @@ from app.faces.landmarks import (
 )
 from app.faces.linker import Linker
 from app.faces.looks import Glance, LooksBook
-from app.faces.measuring import Measure, measure_slots
+from app.faces.measuring import Measure, Measurer
 from app.faces.proving import FaceProver
 from app.faces.recognizer import FaceRecognizer
 from app.faces.searching import Searcher
@@ -78,6 +78,7 @@ class FaceTracker:
         self._detector = detector
         self._searcher = Searcher(detector) if searches else None
         self._landmarker = landmarker
+        self._measurer = Measurer(landmarker)
         self._cuts = CutFinder()
         self._linker = Linker()
         self._stabilizer = Stabilizer()
@@ -105,7 +106,7 @@ class FaceTracker:
         frames = dict(enumerate(self._cuts.mark(window), start=first))
         self._linker.patience = Patience.at_rate(self._rate.frame_s(window))
         slots = self._slots(frames)
-        measures = measure_slots(self._landmarker, frames, slots)
+        measures = self._measurer.measure(frames, slots)
         measures = self._bridge.filled(
             frames, measures, self._linker.tracks, max_gap=self._linker.patience.gap
         )
@@ -242,8 +243,10 @@ class FaceTracker:
         """Keep only what the next window needs."""
         self._linker.trim()
         self._stabilizer.forget_before(self._next_number - 1)
+        followed = {track.id for track in self._linker.tracks}
+        self._measurer.keep_only(followed)
         if self._looks is not None:
-            self._looks.keep_only(track.id for track in self._linker.tracks)
+            self._looks.keep_only(followed)
 
 
 class _Rate:

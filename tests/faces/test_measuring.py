@@ -8,7 +8,7 @@ from app.core.geometry import FloatArray
 from app.core.picture import Picture
 from app.core.types import RgbImage, TrackId
 from app.faces.landmarks import CropRegion, Located, region_from_landmarks
-from app.faces.measuring import measure_slots
+from app.faces.measuring import Measurer
 from app.faces.resemblance import face_gray
 from app.faces.tracks import Place, Slot
 from tests.conftest import MakeFrame
@@ -56,7 +56,7 @@ def slot(
 
 
 def test_no_slots_have_no_measures() -> None:
-    assert measure_slots(FakeLandmarker([]), {}, []) == []  # type: ignore[arg-type]
+    assert Measurer(FakeLandmarker([])).measure({}, []) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_absent_faces_are_left_out(
     slots = [slot(number, face, place=names[key]) for number, key in enumerate(places)]
     frames = {number: make_frame(number) for number in range(len(places))}
     landmarker = FakeLandmarker([face], absent)
-    measures = measure_slots(landmarker, frames, slots)  # type: ignore[arg-type]
+    measures = Measurer(landmarker).measure(frames, slots)  # type: ignore[arg-type]
     assert [measure.slot.number for measure in measures] == kept
 
 
@@ -92,7 +92,7 @@ def test_a_face_off_its_crop_is_looked_at_again_in_one_more_batch(
     face = make_landmarks(cx=60)
     slots = [slot(0, face), slot(1, make_landmarks(cx=75)), slot(2, make_landmarks(cx=62))]
     landmarker = FakeLandmarker([face])
-    measures = measure_slots(landmarker, frames, slots)  # type: ignore[arg-type]
+    measures = Measurer(landmarker).measure(frames, slots)  # type: ignore[arg-type]
     assert landmarker.batches == [3, 1]
     assert measures[1].region.center_xy[0] == pytest.approx(60, abs=0.1)
     assert measures[2].region.center_xy[0] == pytest.approx(62, abs=0.1)
@@ -108,8 +108,7 @@ def test_a_lost_track_does_not_take_the_face_of_one_that_passes(
         slot(0, face, track=2, place="between", gap=4),
     ]
     landmarker = FakeLandmarker([face])
-    measures = measure_slots(
-        landmarker,  # type: ignore[arg-type]
+    measures = Measurer(landmarker).measure(  # type: ignore[arg-type]
         {0: make_frame(0)},
         slots if lost_first else slots[::-1],
     )
@@ -141,7 +140,7 @@ def test_somebody_else_in_the_same_place_is_left_out(
     ]
     landmarker = FakeLandmarker([face], crops=[crops[person] for person in people])
     frames = {number: make_frame(number) for number in range(len(places))}
-    measures = measure_slots(landmarker, frames, slots)  # type: ignore[arg-type]
+    measures = Measurer(landmarker).measure(frames, slots)  # type: ignore[arg-type]
     assert [measure.slot.number for measure in measures] == kept
 
 
@@ -150,6 +149,53 @@ def test_a_face_that_the_mesh_is_not_sure_of_is_looked_at_again(
 ) -> None:
     face = make_landmarks()
     landmarker = FakeLandmarker([face], unsure=[0, 1])
-    measures = measure_slots(landmarker, {0: make_frame(0)}, [slot(0, face)])  # type: ignore[arg-type]
+    measures = Measurer(landmarker).measure({0: make_frame(0)}, [slot(0, face)])  # type: ignore[arg-type]
     assert landmarker.batches == [1, 1, 1]
     assert [measure.presence for measure in measures] == [1.0]
+
+
+class _Stubborn(FakeLandmarker):
+    """Sees a face that fills less of its crop than it should, wherever it looks."""
+
+    def measure(self, crops: RgbImage, regions: Sequence[CropRegion]) -> Located:
+        self.batches.append(len(regions))
+        shapes = [self.places[0] - self.places[0].mean(0) for _ in regions]
+        found = [
+            shape * 0.7 * (region.side_px / region_from_landmarks(shape).side_px)
+            + [*region.center_xy, 0]
+            for shape, region in zip(shapes, regions, strict=True)
+        ]
+        return np.array(found).reshape(-1, 478, 3), np.ones(len(regions), np.float32)
+
+
+def test_more_looks_that_never_help_are_given_up_but_for_one_a_window(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks
+) -> None:
+    face = make_landmarks()
+    frames = {number: make_frame(number) for number in range(8)}
+    slots = [slot(number, face) for number in range(8)]
+    landmarker = _Stubborn([face])
+    measurer = Measurer(landmarker)  # type: ignore[arg-type]
+    for _ in range(2):
+        assert len(measurer.measure(frames, slots)) == 8
+    assert landmarker.batches == [8, 8, 8, 8, 1, 1]
+    measurer.keep_only([])
+    measurer.measure(frames, slots)
+    assert landmarker.batches[6:] == [8, 8, 8]
+
+
+def test_a_look_that_helps_again_brings_back_the_others(
+    make_frame: MakeFrame, make_landmarks: MakeLandmarks
+) -> None:
+    face = make_landmarks(cx=60)
+    frames = {number: make_frame(number) for number in range(8)}
+    away = [slot(number, make_landmarks(cx=75)) for number in range(8)]
+    landmarker = _Stubborn([face])
+    measurer = Measurer(landmarker)  # type: ignore[arg-type]
+    measurer.measure(frames, away)
+    better = FakeLandmarker([face])
+    measurer._landmarker = better  # type: ignore[assignment]
+    measurer.measure(frames, away)
+    assert better.batches == [8, 1]
+    measurer.measure(frames, away)
+    assert better.batches[2:] == [8, 8]
