@@ -34,12 +34,14 @@ _BATCH = 16
 _EYE_CORNERS = (33, 263)
 # The five key points as groups of mesh points: an eye's middle does not move with the gaze as an iris does.
 _LEFT_CHEEK, _RIGHT_CHEEK = 234, 454
-_KPS_GROUPS = (
-    (33, 133, 159, 145),
-    (263, 362, 386, 374),
-    (1,),
-    (61,),
-    (291,),
+_KPS_GROUPS = np.array(
+    [
+        [33, 133, 159, 145],
+        [263, 362, 386, 374],
+        [1, 1, 1, 1],
+        [61, 61, 61, 61],
+        [291, 291, 291, 291],
+    ]
 )
 
 
@@ -179,8 +181,7 @@ def region_from_landmarks(landmarks: FloatArray) -> CropRegion:
 
 def kps_from_landmarks(landmarks: FloatArray) -> FloatArray:
     """The five key points of measured faces, `(..., 478, 3)` to `(..., 5, 2)`."""
-    points = [landmarks[..., group, :2].mean(-2) for group in _KPS_GROUPS]
-    return np.stack(points, axis=-2)
+    return np.asarray(landmarks[..., _KPS_GROUPS, :2].mean(-2), dtype=np.float32)
 
 
 def bbox_from_landmarks(landmarks: FloatArray) -> FloatArray:

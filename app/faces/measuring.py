@@ -60,6 +60,12 @@ class Measure:
         """Where the face lies by what was seen."""
         return region_from_landmarks(self.landmarks)
 
+    @cached_property
+    def bbox_xyxy(self) -> tuple[float, float, float, float]:
+        """The box around what was seen, picture pixels."""
+        x0, y0, x1, y1 = bbox_from_landmarks(self.landmarks).tolist()
+        return x0, y0, x1, y1
+
     @property
     def surprise(self) -> float:
         """How far the face lies from where its track expected it (unit of `region_cost`)."""
@@ -204,8 +210,7 @@ def _without_doubles(measures: Iterable[Measure]) -> list[Measure]:
 
 def _covered(a: Measure, b: Measure) -> float:
     """Share of the smaller of two boxes that lies in the larger one."""
-    first, second = (bbox_from_landmarks(measure.landmarks) for measure in (a, b))
-    low, high = np.maximum(first[:2], second[:2]), np.minimum(first[2:], second[2:])
-    common = float(np.clip(high - low, 0, None).prod())
-    smaller = min(float((box[2:] - box[:2]).prod()) for box in (first, second))
+    left, top, right, bottom = zip(a.bbox_xyxy, b.bbox_xyxy, strict=True)
+    common = max(min(right) - max(left), 0) * max(min(bottom) - max(top), 0)
+    smaller = min((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in (a.bbox_xyxy, b.bbox_xyxy))
     return common / max(smaller, 1e-6)
