@@ -55,6 +55,7 @@ def limits(settings: Settings) -> MediaLimits:
         max_still_pixels=settings.max_still_pixels,
         max_side_px=settings.max_side_px,
         max_duration_s=settings.max_duration_s,
+        max_streams=settings.max_streams,
         max_animation_frames=settings.max_animation_frames,
     )
 

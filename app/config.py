@@ -37,6 +37,7 @@ class Settings(BaseSettings):
     max_still_pixels: int = Field(default=100_000_000, gt=0, description="pixels of a still")
     max_side_px: int = Field(default=8192, gt=0, description="longest side of a picture or video")
     max_duration_s: float = Field(default=36_000, gt=0, description="longest video")
+    max_streams: int = Field(default=64, gt=0, description="streams of all kinds in one file")
     max_animation_frames: int = Field(
         default=100_000, gt=0, description="frames of an animated picture"
     )

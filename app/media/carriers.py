@@ -22,7 +22,7 @@ from app.media.sound_part import (
 )
 
 _BITS_A_CHANNEL_S: Final = 96_000
-_KEPT_TAGS: Final = ("language", "title", "handler_name", "comment")
+_KEPT_TAGS: Final = ("language", "title", "comment")
 _LAYOUTS: Final = {1: "mono", 2: "stereo", 3: "3.0", 4: "4.0", 5: "5.0", 6: "5.1", 8: "7.1"}
 """What both encoders take, by the number of channels; AVI files often say no more than that."""
 
@@ -59,6 +59,15 @@ def describe(target: Stream, source: Stream) -> None:
     target.disposition = source.disposition
 
 
+def _sound_ends_at_s(source: Stream, part: SoundPart) -> Fraction | None:
+    """When a track's sound is over in the output's clock: with the part, or where an edit list cuts its last packet."""
+    if not isinstance(source, AudioStream):
+        return None
+    if part.ends_at_s is not None or source.duration is None or source.time_base is None:
+        return part.ends_at_s
+    return ((source.start_time or 0) + source.duration) * source.time_base - part.offset_s
+
+
 class CopyCarrier:
     """Packets bit for bit, with their times.
 
@@ -72,7 +81,7 @@ class CopyCarrier:
         self._output = output
         self._target = output.add_stream_from_template(source)
         self._offset = round(part.offset_s / source.time_base) if source.time_base else 0
-        self._ends_at_s = part.ends_at_s if isinstance(source, AudioStream) else None
+        self._ends_at_s = _sound_ends_at_s(source, part)
         self._rate_hz = source.rate if isinstance(source, AudioStream) else 0
         self._last_dts: int | None = None
         describe(self._target, source)
@@ -88,7 +97,7 @@ class CopyCarrier:
         if self._last_dts is not None and self._target.type == "audio":
             dts = max(dts, self._last_dts + 1)
         packet.dts, packet.pts = dts, max(pts - self._offset, dts)
-        if self._ends_at_s is not None:
+        if self._ends_at_s is not None and packet.pts * packet.time_base < self._ends_at_s:
             end_inplace(packet, ends_at_s=self._ends_at_s, rate_hz=self._rate_hz)
         packet.stream = self._target
         try:

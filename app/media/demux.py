@@ -44,10 +44,11 @@ _DEMUXER_NAMES: Final = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,gif,ap
 
 _VIDEO_CODECS: Final = (
     "h264,hevc,av1,vp8,vp9,mpeg1video,mpeg2video,mpeg4,msmpeg4v3,h263,mjpeg,prores,dnxhd,cfhd,ffv1,ffvhuff,"
-    "huffyuv,utvideo,magicyuv,rawvideo,v210,dvvideo,qtrle,png,gif,apng,theora,vc1,wmv3"
+    "huffyuv,utvideo,magicyuv,rawvideo,v210,dvvideo,qtrle,png,gif,apng,theora,vc1,wmv3,wmv1,wmv2,msmpeg4v1,"
+    "msmpeg4v2,flv1,svq1,svq3,cinepak,jpeg2000,vvc"
 )
 _OTHER_DECODERS: Final = (
-    "libdav1d,libvpx-vp9,libvpx,msmpeg4,aac,aac_latm,mp1float,mp2,mp2float,mp3,mp3float,ac3,eac3,dca,truehd,opus,"
+    "libdav1d,libvpx-vp9,libvpx,msmpeg4,flv,aac,aac_latm,mp1float,mp2,mp2float,mp3,mp3float,ac3,eac3,dca,truehd,opus,"
     "libopus,vorbis,flac,alac,wmav2,amrnb,amrwb,adpcm_ms,adpcm_ima_wav,adpcm_ima_qt,pcm_s8,pcm_u8,pcm_s16le,"
     "pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_f32le,pcm_f32be,pcm_f64le,pcm_alaw,pcm_mulaw,pcm_bluray"
 )

@@ -16,9 +16,6 @@ from av.video.codeccontext import VideoCodecContext
 
 from app.media.encoders import NO_CAPTIONS, Container, EncoderSpec, Preset, VideoCodec
 
-_TRIED_WH: Final = (256, 256)
-"""Some of them refuse smaller pictures."""
-
 _NVENC_PRESETS: Final[Mapping[Preset, Mapping[str, str]]] = {
     "ultrafast": {"preset": "p1"},
     "veryfast": {"preset": "p3"},
@@ -134,13 +131,15 @@ HARDWARE_ENCODERS: Final[Mapping[VideoCodec, Sequence[EncoderSpec]]] = MappingPr
 )
 
 
-def working_encoder(candidates: Sequence[EncoderSpec], pixel_format: str) -> EncoderSpec | None:
-    """The first encoder that encodes a frame of a pixel format here and now; `None` when there is none."""
+def working_encoder(
+    candidates: Sequence[EncoderSpec], pixel_format: str, size_wh: tuple[int, int]
+) -> EncoderSpec | None:
+    """The first encoder that encodes a frame of this format and size here and now; `None` when there is none."""
     return next(
         (
             each
             for each in candidates
-            if pixel_format in each.formats and encodes(each, pixel_format)
+            if pixel_format in each.formats and encodes(each, pixel_format, size_wh)
         ),
         None,
     )
@@ -155,17 +154,17 @@ def device_of(encoder: EncoderSpec) -> HWAccel | None:
     return None if encoder.device is None else HWAccel(encoder.device)
 
 
-def encodes(encoder: EncoderSpec, pixel_format: str) -> bool:
-    """Try an encoder on one frame."""
+def encodes(encoder: EncoderSpec, pixel_format: str, size_wh: tuple[int, int]) -> bool:
+    """Try an encoder on one frame of the very size: each of them has a smallest and a largest picture."""
     try:
         context = cast(
             "VideoCodecContext",
             av.CodecContext.create(encoder.name, "w", hwaccel=device_of(encoder)),
         )
-        context.width, context.height = _TRIED_WH
+        context.width, context.height = size_wh
         context.pix_fmt = encoder.sent_as.get(pixel_format, pixel_format)
         context.time_base = Fraction(1, 25)
-        frame = VideoFrame(*_TRIED_WH, pixel_format)
+        frame = VideoFrame(*size_wh, pixel_format)
         frame.pts = 0
         return bool([*context.encode(frame), *context.encode(None)])
     except (av.FFmpegError, ValueError, RuntimeError):

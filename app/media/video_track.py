@@ -121,7 +121,7 @@ class VideoTrack:
         """The card's encoder if it takes these very frames; else the software, said in a notice."""
         candidates = HARDWARE_ENCODERS.get(codec_of(encoding), ())
         fits = fits_chroma(self.size_wh, self._format)
-        found = working_encoder(candidates, self._format.name) if fits else None
+        found = working_encoder(candidates, self._format.name, self.size_wh) if fits else None
         if found is None:
             self.notices = (
                 Notice(

@@ -22,9 +22,9 @@ MISSING = replace(ENCODERS["h264"], name="h264_of_nowhere")
 
 
 def test_an_encoder_that_is_not_there_does_not_encode() -> None:
-    assert not encodes(MISSING, "yuv420p")
-    assert not encodes(ENCODERS["h264"], "rgb24")
-    assert encodes(ENCODERS["h264"], "yuv420p")
+    assert not encodes(MISSING, "yuv420p", (256, 256))
+    assert not encodes(ENCODERS["h264"], "rgb24", (256, 256))
+    assert encodes(ENCODERS["h264"], "yuv420p", (256, 256))
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,15 @@ def test_an_encoder_that_is_not_there_does_not_encode() -> None:
 def test_the_first_one_that_encodes_is_taken(
     candidates: tuple[EncoderSpec, ...], pixel_format: str, found: str | None
 ) -> None:
-    encoder = working_encoder(candidates, pixel_format)
+    encoder = working_encoder(candidates, pixel_format, (64, 48))
     assert (encoder.name if encoder else None) == found
+
+
+def test_one_that_refuses_the_very_size_is_not_taken() -> None:
+    """H.263 knows five sizes; a card's encoder, a smallest and a largest one."""
+    choosy = replace(ENCODERS["h264"], name="h263")
+    assert working_encoder([choosy], "yuv420p", (176, 144)) is choosy
+    assert working_encoder([choosy], "yuv420p", (256, 256)) is None
 
 
 @pytest.mark.parametrize("codec", HARDWARE_ENCODERS)
@@ -68,12 +75,12 @@ def test_every_one_gets_the_layout_that_it_takes(codec: VideoCodec) -> None:
 def test_trying_one_that_is_not_there_is_no_error(codec: VideoCodec) -> None:
     for encoder in HARDWARE_ENCODERS[codec]:
         for pixel_format in encoder.formats:
-            assert encodes(encoder, pixel_format) in (True, False)
+            assert encodes(encoder, pixel_format, (256, 256)) in (True, False)
 
 
 def test_a_device_that_is_not_there_is_no_error() -> None:
-    assert not encodes(replace(ENCODERS["h264"], device="vaapi"), "yuv420p")
-    assert not encodes(replace(ENCODERS["h264"], device="nonsense"), "yuv420p")
+    assert not encodes(replace(ENCODERS["h264"], device="vaapi"), "yuv420p", (256, 256))
+    assert not encodes(replace(ENCODERS["h264"], device="nonsense"), "yuv420p", (256, 256))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +125,9 @@ def test_a_wish_for_hardware_never_fails_the_job(
     encoding = VideoEncoding(codec=codec, container="matroska", uses_hardware=True)
     notices = write(source, path, encoding)
     assert probe(path).frames == 5
-    has_hardware = working_encoder(HARDWARE_ENCODERS.get(codec, ()), "yuv420p") is not None
+    has_hardware = (
+        working_encoder(HARDWARE_ENCODERS.get(codec, ()), "yuv420p", (64, 48)) is not None
+    )
     assert [notice.code for notice in notices] == (
         [] if has_hardware else ["media.software_encoder"]
     )

@@ -181,3 +181,31 @@ def test_frames_are_sliced_to_the_part(
     assert (kept.pts, kept.samples) == wanted
     first = (wanted[0] - pts) * channels
     assert kept.to_ndarray().T.reshape(-1)[0] == ramp[first]
+
+
+@pytest.mark.parametrize("container", ["mp4", "mov"])
+def test_sound_that_an_edit_list_ends_within_a_packet_does_not_grow(
+    container: Container, make_clip: MakeClip, tmp_path: Path
+) -> None:
+    source, path = make_clip("a.mp4", sounds=(Sound(seconds=1.5),)), tmp_path / "out"
+    shorter = bytearray(source.read_bytes())
+    length = shorter.rfind(b"elst") + len("elst") + 8
+    shorter[length : length + 4] = (990).to_bytes(4, "big")
+    source.write_bytes(shorter)
+    assert copy_video(source, path, VideoEncoding(container=container)).codes == []
+    with av.open(str(source)) as before, av.open(str(path)) as after:
+        packets = [p.duration for p in before.demux(audio=0) if p.dts is not None]
+        assert packets[-1] == 1024
+        wanted_s = before.streams.audio[0].duration * before.streams.audio[0].time_base
+        assert wanted_s == Fraction("0.99")
+        (sound,) = after.streams.audio
+        assert abs(sound.duration * sound.time_base - wanted_s) <= sound.time_base
+
+
+def test_makers_names_of_tracks_stay_behind(make_clip: MakeClip, tmp_path: Path) -> None:
+    source, path = make_clip("a.mp4", sounds=(Sound(),)), tmp_path / "out.mp4"
+    named = source.read_bytes().replace(b"SoundHandler", b"GoPro AAC 99")
+    assert named != source.read_bytes()
+    source.write_bytes(named)
+    copy_video(source, path, VideoEncoding())
+    assert b"GoPro" not in path.read_bytes()
