@@ -87,6 +87,28 @@ def test_all_six_people_of_the_group_change(
         assert change.mean() > 4
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["frontal_astronaut.png", "dark_skin_portrait_a.jpg", "elderly_man.jpg", "beard_man.jpg"],
+)
+def test_in_hot_light_new_faces_are_no_brighter_than_the_old(
+    source: str, workbench: Workbench, assets: Path, tmp_path: Path, lossless_target: object
+) -> None:
+    target, output = lossless_target("group_six_t1.jpg"), tmp_path / "out.png"  # type: ignore[operator]
+    given = assets / "stills" / source
+    workbench.render(
+        RenderSpec(sources=(given,), target=target, output=output, consent="permission")
+    )
+    before, after = (cv2.cvtColor(upright(path), cv2.COLOR_RGB2GRAY) for path in (target, output))
+    for face in workbench.find_faces(target).faces:
+        x0, y0, x1, y1 = face.bbox_xyxy
+        inner = np.s_[
+            round(0.8 * y0 + 0.2 * y1) : round(0.2 * y0 + 0.8 * y1),
+            round(0.8 * x0 + 0.2 * x1) : round(0.2 * x0 + 0.8 * x1),
+        ]
+        assert np.percentile(after[inner], 98) <= np.percentile(before[inner], 99) + 3
+
+
 def packets(path: Path, kind: str) -> list[tuple[object, ...]]:
     with av.open(str(path)) as container:
         stream = next(each for each in container.streams if each.type == kind)

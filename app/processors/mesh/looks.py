@@ -13,6 +13,7 @@ import numpy as np
 
 from app.core.types import IdentityId, TrackId
 from app.processors.mesh.color import ColorMatch
+from app.processors.mesh.exposure import Exposure
 from app.processors.mesh.filters import FloatArray, resized
 
 _PULL = 0.18
@@ -34,6 +35,7 @@ class FaceMemory:
     def __init__(self, *, moves: bool = True) -> None:
         self.moves = moves
         self._color: ColorMatch | None = None
+        self._exposure: Exposure | None = None
         self._number: float | None = None
         self._pull = 1.0
 
@@ -48,6 +50,12 @@ class FaceMemory:
             self._pull = min(1.0, _PULL + change / _FULL_PULL_AT)
             self._color = _between(replace(self._color, gain=before), now, self._pull)
         return self._color
+
+    def steady_exposure(self, now: Exposure) -> Exposure:
+        """The exposure that goes with the colors, followed as fast as those; ask after `steady_color`."""
+        last = now if self._exposure is None else self._exposure
+        self._exposure = last.between(now, self._pull)
+        return self._exposure
 
     def steady_number(self, now: float) -> float:
         """A number that goes with the colors, followed as fast as those; ask after `steady_color`."""

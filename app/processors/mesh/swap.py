@@ -16,6 +16,7 @@ from app.processors.mesh import masks
 from app.processors.mesh.atlas import Atlas
 from app.processors.mesh.color import ColorMatch, FacePair, match_color
 from app.processors.mesh.drawing import Drawing, Target, draw, prepare_target, textured
+from app.processors.mesh.exposure import expose
 from app.processors.mesh.face_model import FaceModel, texture_scale
 from app.processors.mesh.filters import FloatArray, sampled
 from app.processors.mesh.gaze import Gaze
@@ -136,7 +137,7 @@ def _matched(
 ) -> FloatArray:
     """The drawn face at full resolution, in the target's light, relief and fineness."""
     shown = color.apply(drawn)
-    shown += target.enlarged(seam_change(color.apply(pair.texture), pair))
+    shown += target.enlarged(_light_change(color.apply(pair.texture), pair, memory))
     if memory.moves:
         shown += target.enlarged(_relief(color, target, pair))[..., None]
     skin = target.enlarged(pair.weights)
@@ -146,6 +147,14 @@ def _matched(
     if memory.moves:
         shown += fine_change(shown, target.full, face_px=face_px)[..., None]
     return shown
+
+
+def _light_change(lit: FloatArray, pair: FacePair, memory: FaceMemory) -> FloatArray:
+    """What the lit texture lacks at working size to have an even edge and the target's exposure."""
+    change = seam_change(lit, pair)
+    even = lit + change
+    exposure = memory.steady_exposure(expose(even, pair))
+    return change + exposure.change(even, pair.colored)
 
 
 def _relief(color: ColorMatch, target: Target, pair: FacePair) -> FloatArray:
