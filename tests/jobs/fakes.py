@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -140,6 +141,16 @@ class Volume:
     def submit(self, **changes: object) -> Job:
         return self.studio.submit(self.request(**changes))
 
+    def install(self, model: ModelSpec) -> None:
+        put_in_place(model, self.folders.root / "models")
+
+
+def put_in_place(model: ModelSpec, folder: Path) -> None:
+    """A file of the model's length where the command line installs it; it holds nothing."""
+    folder.mkdir(exist_ok=True)
+    with (folder / model.file).open("wb") as file:
+        file.truncate(model.bytes)
+
 
 @contextmanager
 def open_volume(
@@ -149,6 +160,8 @@ def open_volume(
     max_bytes: int = 1 << 20,
     terms: LeaseTerms | None = None,
     clock: LeaseClock | None = None,
+    processors: Mapping[str, ProcessorSpec] = MappingProxyType({SWAPPER.id: SWAPPER}),
+    models: tuple[ModelSpec, ...] = (MODEL,),
 ) -> Iterator[Volume]:
     folders = DataFolders(root)
     folders.create()
@@ -171,8 +184,8 @@ def open_volume(
                 store=store,
                 library=library,
                 engines=engines,
-                processors={SWAPPER.id: SWAPPER},
-                models=(MODEL,),
+                processors=processors,
+                models=models,
                 models_dir=root / "models",
                 thumbnail=thumbnail,
                 engine=engine,
