@@ -146,7 +146,7 @@ def tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
     from app.runtime.image_threads import share_cores
 
     return_large_blocks()
-    share_cores()
+    share_cores(settings.engines)
     # The only way to keep the AV1 encoder from writing its settings to standard error.
     os.environ.setdefault("SVT_LOG", "1")
     return Tools.over(
@@ -172,7 +172,7 @@ def model_zoo(settings: Settings, device: "WorkClock | None" = None) -> "OrtMode
         settings.models_path,
         device=settings.device,
         requires_gpu=settings.require_gpu,
-        threads=settings.threads or network_threads(usable_cores(), max(1, settings.engines)),
+        threads=settings.threads or network_threads(usable_cores(), settings.engines),
         options=ZooOptions(
             precision=settings.precision,
             budget_bytes=settings.device_memory_bytes,
@@ -320,7 +320,12 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             for seat in seats:
                 options = SupervisorOptions(
                     # What came from the command line is not in the environment that the engine inherits.
-                    command=(*ENGINE_COMMAND, "--name", seat.name, *_engine_arguments(settings)),
+                    command=(
+                        *ENGINE_COMMAND,
+                        "--name",
+                        seat.name,
+                        *_engine_arguments(settings, len(seats)),
+                    ),
                     engine_name=seat.name,
                     environment={**os.environ, **seat.environment},
                 )
@@ -341,8 +346,13 @@ def _engine_seats(settings: Settings) -> tuple["EngineSeat", ...]:
     return engine_seats(settings.engines, gpus)
 
 
-def _engine_arguments(settings: Settings) -> tuple[str, ...]:
-    named = (("--data", settings.data_dir), ("--models-dir", settings.models_path))
+def _engine_arguments(settings: Settings, engines: int) -> tuple[str, ...]:
+    named = (
+        ("--data", settings.data_dir),
+        ("--models-dir", settings.models_path),
+        # Of itself an engine would not know of the others, and take the cores for its own.
+        ("--engines", engines),
+    )
     given = [text for name, value in named for text in (name, str(value))]
     gpu = ["--require-gpu"] if settings.require_gpu else []
     return (*given, "--device", settings.device, *gpu)
