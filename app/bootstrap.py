@@ -219,7 +219,7 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
             return
         remembered = settings.data_dir / "cache" / "batch_sizes.json"
         with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
-            yield EngineZoos(batching, batching.interactive(), zoo.provider.device, clock)
+            yield EngineZoos(batching.jobs, batching.people, zoo.provider.device, clock)
 
 
 def benchmark(
