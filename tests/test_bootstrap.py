@@ -8,6 +8,7 @@ import cv2
 import pytest
 
 from app import bootstrap
+from app.bootstrap import networks
 from app.config import Settings
 from app.inference.manifest import Manifest
 from app.inference.stub import StubZoo
@@ -58,7 +59,7 @@ def test_networks_and_pictures_of_an_engine_keep_to_its_share_of_the_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engines: int, threads: int
 ) -> None:
     before = cv2.getNumThreads()
-    for module in (bootstrap, image_threads):
+    for module in (networks, image_threads):
         monkeypatch.setattr(module, "usable_cores", lambda: 16)
     settings = Settings(data_dir=tmp_path, device="cpu", engines=engines)
     zoo = bootstrap.model_zoo(settings)
