@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @contextmanager
 def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["Studio"]:
     """The facade of the page and the API, with an engine process that runs its jobs until `should_stop`."""
+    from app.catalog import ModelShelf
     from app.jobs.engines import EngineRegister
     from app.jobs.folders import DataFolders
     from app.jobs.library import MediaLibrary
@@ -46,8 +47,7 @@ def studio(settings: Settings, *, should_stop: Callable[[], bool]) -> Iterator["
             library=library,
             engines=register,
             processors=discover(),
-            models=manifest(settings).models,
-            models_dir=settings.models_path,
+            models=ModelShelf(manifest(settings).models, settings.models_path),
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, bounds),
             engine=EngineCaller(*(folders.socket_of(seat.name) for seat in seats)),
             max_queued_jobs=settings.max_queued_jobs,

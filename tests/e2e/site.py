@@ -18,6 +18,7 @@ from PIL import Image
 from pydantic import Field
 
 from app.api.app import create_app
+from app.catalog import ModelShelf
 from app.core.errors import LeaseLostError
 from app.core.types import CropSpec, FaceBatch, Notice
 from app.inference.spec import ModelId, ModelSpec, ModelZoo
@@ -263,6 +264,7 @@ def running_site(root: Path) -> Iterator[Site]:
     folders = DataFolders(root)
     folders.create()
     with Database(folders.database) as database:
+        models_dir = folders.root / "models"
         calls = FakeEngine(desk=SiteDesk(library=FaceLibrary(folders.faces)))
         store, engines = JobStore(database), EngineRegister(database)
         parts = StudioParts(
@@ -271,8 +273,7 @@ def running_site(root: Path) -> Iterator[Site]:
             library=MediaLibrary(database, folders.media, probe=probe, max_bytes=50 << 20),
             engines=engines,
             processors=PROCESSORS,
-            models=(NETWORK,),
-            models_dir=folders.root / "models",
+            models=ModelShelf((NETWORK,), models_dir),
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, MediaLimits()),
             engine=calls,
         )
@@ -285,5 +286,5 @@ def running_site(root: Path) -> Iterator[Site]:
                 engine=engine,
                 calls=calls,
                 gradio_cache=Path(os.environ["GRADIO_TEMP_DIR"]),
-                models_dir=parts.models_dir,
+                models_dir=models_dir,
             )

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from app.catalog import ModelShelf
 from app.core.errors import AppError, Cancelled, EmptyMediaError, UnsupportedTypeError
 from app.core.types import CropSpec, FaceBatch, Identity, IdentityId, SourceView
 from app.inference.spec import Crop, InputContract, License, ModelId, ModelSpec, ModelZoo
@@ -185,8 +186,7 @@ def open_volume(
                 library=library,
                 engines=engines,
                 processors=processors,
-                models=models,
-                models_dir=root / "models",
+                models=ModelShelf(models, root / "models"),
                 thumbnail=thumbnail,
                 engine=engine,
                 max_queued_jobs=max_queued,
