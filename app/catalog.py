@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from app.core.errors import MissingModelError, UnknownModelError
@@ -49,6 +50,51 @@ class Readiness:
     is_ready: bool
     engines: tuple[EngineStatus, ...]
     problems: tuple[str, ...]
+
+
+class ModelShelf:
+    """The known models, and which of them lie in the models folder now: it is looked at anew each time.
+
+    Args:
+        known: In the manifest's order.
+        folder: Where installed models lie.
+    """
+
+    def __init__(self, known: Iterable[ModelSpec], folder: Path) -> None:
+        self.known = tuple(known)
+        self._folder = folder
+
+    def is_installed(self, spec: ModelSpec) -> bool:
+        """Whether the file is there in its full length; its hash is checked by whoever loads it."""
+        file = self._folder / spec.file
+        if not file.is_file():
+            return False
+        return spec.bytes == 0 or file.stat().st_size == spec.bytes
+
+    @property
+    def installed(self) -> tuple[ModelSpec, ...]:
+        """Those that are there."""
+        return tuple(filter(self.is_installed, self.known))
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether all are there that the set-up step installs."""
+        return all(self.is_installed(spec) for spec in self.known if spec.bundle == "embedded")
+
+    def infos(self) -> tuple[ModelInfo, ...]:
+        """All as a door shows them."""
+        return tuple(
+            ModelInfo(
+                id=spec.id,
+                title=spec.title,
+                task=spec.task,
+                bundle=spec.bundle,
+                bytes=spec.bytes,
+                license=spec.license,
+                is_installed=self.is_installed(spec),
+            )
+            for spec in self.known
+        )
 
 
 def processor_infos(

@@ -120,11 +120,18 @@ def engine(
     device: DeviceOption = None,
     require_gpu: RequireGpuFlag = False,
     name: Annotated[str, typer.Option(help="Its line in the register of engines.")] = "engine-0",
+    engines: Annotated[
+        int | None, typer.Option(help="How many share this machine, this one included.")
+    ] = None,
 ) -> None:
     """Run the jobs of a data folder; `serve` starts this by itself."""
     with _reported(as_json=False):
         settings = _settings(
-            data_dir=data, models_dir=models_dir, device=device, require_gpu=require_gpu or None
+            data_dir=data,
+            models_dir=models_dir,
+            device=device,
+            require_gpu=require_gpu or None,
+            engines=engines,
         )
         bootstrap.run_engine_process(settings, name=name, parent_fd=parent_fd)
 

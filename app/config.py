@@ -61,7 +61,9 @@ class Settings(BaseSettings):
         default=0, ge=0, le=64, description="engine processes; 0 is one for each GPU, or one"
     )
     threads: int = Field(
-        default=0, ge=0, description="threads of one network on the CPU; 0 is half the cores"
+        default=0,
+        ge=0,
+        description="threads of one network on the CPU; 0 is half the cores, shared by the engines",
     )
 
     @field_validator("allowed_hosts", mode="before")

@@ -11,18 +11,15 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import BinaryIO
 
-from app.catalog import ModelInfo, ProcessorInfo, Readiness, processor_infos, require_models
+from app.catalog import ModelInfo, ModelShelf, ProcessorInfo, Readiness, processor_infos
 from app.core.errors import (
-    ConsentRequiredError,
     EngineNotRunningError,
     InUseError,
     JobNotFinishedError,
     MissingModelError,
     NotFoundError,
-    UnsupportedTypeError,
     UsageError,
 )
-from app.inference.spec import ModelSpec
 from app.jobs.engines import EngineRegister
 from app.jobs.face_library import FaceLibrary
 from app.jobs.folders import DataFolders, remove_tree
@@ -32,15 +29,14 @@ from app.jobs.job import (
     JobRequest,
     JobState,
     MediaId,
-    NewJob,
 )
 from app.jobs.lease import new_token
 from app.jobs.library import MediaItem, MediaLibrary, Upload, storage_errors_told
-from app.jobs.names import NamedFile, media_type, result_suffix, suffix_for, swapped_name
+from app.jobs.names import NamedFile, media_type, suffix_for
 from app.jobs.store import JobStore
 from app.lookout import Engine, Lookout, never
-from app.pipeline.spec import ConsentBasis, RenderSpec, Step
-from app.processors.base import ProcessorSpec, checked_options
+from app.ordering import OrderDesk, require_consent
+from app.processors.base import ProcessorSpec
 from app.runtime.calls import PreviewMade
 from app.saved_faces import SavedFaces
 
@@ -57,8 +53,7 @@ class StudioParts:
 
     Attributes:
         processors: By id.
-        models: Every known model.
-        models_dir: Where installed models lie.
+        models: Known and installed ones.
         thumbnail: Makes small pictures of uploads.
         engine: Answers short calls.
         max_queued_jobs: Jobs that may wait.
@@ -69,8 +64,7 @@ class StudioParts:
     library: MediaLibrary
     engines: EngineRegister
     processors: Mapping[str, ProcessorSpec]
-    models: tuple[ModelSpec, ...]
-    models_dir: Path
+    models: ModelShelf
     thumbnail: MakeThumbnail
     engine: Engine
     max_queued_jobs: int = 100
@@ -85,6 +79,13 @@ class Studio:
         faces = FaceLibrary(parts.folders.faces)
         self._saved_faces = SavedFaces(
             faces, parts.library, parts.engine, is_needed=parts.store.needs_face
+        )
+        self._orders = OrderDesk(
+            parts.folders,
+            parts.library,
+            self._saved_faces,
+            processors=parts.processors,
+            models=parts.models,
         )
 
     @property
@@ -101,23 +102,11 @@ class Studio:
 
     def processors(self) -> tuple[ProcessorInfo, ...]:
         """All processors, in the order in which they run."""
-        installed = [spec for spec in self._parts.models if self._is_installed(spec)]
-        return processor_infos(self._parts.processors.values(), installed)
+        return processor_infos(self._parts.processors.values(), self._parts.models.installed)
 
     def models(self) -> tuple[ModelInfo, ...]:
         """All known models, in the manifest's order, and whether each is installed."""
-        return tuple(
-            ModelInfo(
-                id=spec.id,
-                title=spec.title,
-                task=spec.task,
-                bundle=spec.bundle,
-                bytes=spec.bytes,
-                license=spec.license,
-                is_installed=self._is_installed(spec),
-            )
-            for spec in self._parts.models
-        )
+        return self._parts.models.infos()
 
     def readiness(self) -> Readiness:
         """Whether a job handed in now would run, and if not, why."""
@@ -127,7 +116,7 @@ class Studio:
             problems = [engine.trouble for engine in engines if engine.trouble]
         if not any(engine.is_alive for engine in engines):
             problems.append(EngineNotRunningError.code)
-        if any(s.bundle == "embedded" and not self._is_installed(s) for s in self._parts.models):
+        if not self._parts.models.is_set_up:
             problems.append(MissingModelError.code)
         return Readiness(
             is_ready=not problems, engines=engines, problems=tuple(dict.fromkeys(problems))
@@ -238,14 +227,14 @@ class Studio:
             UnsupportedTypeError: A source is no photo.
             QueueFullError: As many jobs wait as may wait.
         """
-        consent = _consent_of(request)
+        require_consent(request)
         if idempotency_key is not None:
             if not 0 < len(idempotency_key) <= _MAX_KEY_LENGTH:
                 raise UsageError(f"idempotency key: 1 to {_MAX_KEY_LENGTH} characters are taken")
             earlier = self.submitted_before(request, idempotency_key)
             if earlier is not None:
                 return earlier
-        new = self._new_job(request, consent, idempotency_key)
+        new = self._orders.job(request, idempotency_key=idempotency_key)
         return self._parts.store.submit(new, max_queued=self._parts.max_queued_jobs)
 
     def submitted_before(self, request: JobRequest, idempotency_key: str) -> Job | None:
@@ -334,59 +323,5 @@ class Studio:
         self, request: JobRequest, time_s: float, *, should_stop: Callable[[], bool] = never
     ) -> PreviewMade:
         """One frame of a job of this request; raises as `submit` and as `Lookout.preview`."""
-        spec = self._spec(request, _consent_of(request), self._parts.folders.scratch)
+        spec = self._orders.spec(request, self._parts.folders.scratch)
         return self._lookout.preview(spec, time_s, should_stop=should_stop)
-
-    def _is_installed(self, spec: ModelSpec) -> bool:
-        """Whether the file is there in its full length; its hash is checked by whoever loads it."""
-        file = self._parts.models_dir / spec.file
-        if not file.is_file():
-            return False
-        return spec.bytes == 0 or file.stat().st_size == spec.bytes
-
-    def _new_job(
-        self, request: JobRequest, consent: ConsentBasis, idempotency_key: str | None
-    ) -> NewJob:
-        job_id = JobId(new_token())
-        target = self.media(request.target)
-        suffix = result_suffix(target.container, target.name, target.info)
-        output = self._parts.folders.results / job_id / f"result{suffix}"
-        return NewJob(
-            id=job_id,
-            request=request,
-            spec=self._spec(request, consent, output),
-            download_name=swapped_name(target.name, suffix),
-            idempotency_key=idempotency_key,
-        )
-
-    def _spec(self, request: JobRequest, consent: ConsentBasis, output: Path) -> RenderSpec:
-        for face_id in request.face_map.saved_faces:
-            self._saved_faces.face(face_id)
-        return RenderSpec(
-            sources=tuple(self._photo(source) for source in request.sources),
-            target=self.media_path(request.target),
-            output=output,
-            consent=consent,
-            steps=tuple(self._checked(step) for step in request.steps),
-            face_map=request.face_map.with_photos(self._photo),
-            encoding=request.encoding,
-            timing=request.timing,
-        )
-
-    def _photo(self, media_id: MediaId) -> Path:
-        if self.media(media_id).kind != "still":
-            raise UnsupportedTypeError("the face to put on comes from photos, and this is a video")
-        return self.media_path(media_id)
-
-    def _checked(self, step: Step) -> Step:
-        options = checked_options(self._parts.processors, step.processor, step.options)
-        require_models(options, self._parts.models, is_installed=self._is_installed)
-        return Step(processor=step.processor, options=options.model_dump(mode="json"))
-
-
-def _consent_of(request: JobRequest) -> ConsentBasis:
-    if request.consent is None:
-        raise ConsentRequiredError(
-            "consent: missing; say self, permission, fictional or public-domain"
-        )
-    return request.consent

@@ -18,6 +18,7 @@ from app.inference.opening import OpenChoices, Opener, read_installed
 from app.inference.ort_session import Gate
 from app.inference.precision import Precision
 from app.inference.providers import PROVIDERS, DeviceChoice, Provider, label, probe
+from app.inference.receipts import Receipts
 from app.inference.residency import AtWork, Residency, ResidentSession, Room
 from app.inference.spec import ModelId, ModelSpec, Session, Task
 from app.inference.tensorrt import EngineCache, tensorrt_version
@@ -170,11 +171,18 @@ class OrtModelZoo:
         self._opener.build_engine(self.spec(model_id))
 
     def installed(self, task: Task) -> tuple[ModelSpec, ...]:
-        """The entries of a task whose file is there, in the manifest's order; the file is checked when it is opened."""
+        """The entries of a task whose file is there, in the manifest's order; the file is checked when it is opened.
+
+        Read anew each time, so that a running process learns of what another one installs. A file whose hash nobody
+        has told yet is still being installed.
+        """
+        receipts = Receipts(self._models_dir)
         return tuple(
             spec
             for spec in self._manifest.models
-            if spec.task == task and (self._models_dir / spec.file).is_file()
+            if spec.task == task
+            and (self._models_dir / spec.file).is_file()
+            and receipts.pin(spec) is not None
         )
 
     def close(self) -> None:

@@ -173,7 +173,7 @@ def _stages(
         processed(
             step.processor,
             step.crop,
-            masker=tools.masker if step.keeps_occluders else None,
+            masker=tools.masker() if step.keeps_occluders else None,
             is_still=target.info.kind == "still",
         )
         for step in steps

@@ -47,7 +47,6 @@ class Tools:
 
     Attributes:
         detector: For frames of a video; `still_detector` looks more closely.
-        masker: Says what lies in front of a face.
         saved_face: Gives a face of the face library by its id, or raises `NotFoundError`.
         recent_faces: Faces made of photos lately.
     """
@@ -60,7 +59,6 @@ class Tools:
     landmarker: FaceLandmarker
     recognizer: FaceRecognizer
     gate: ContentGate
-    masker: FaceMasker
     saved_face: LoadSavedFace
     recent_faces: RecentFaces = field(default_factory=RecentFaces)
 
@@ -89,9 +87,12 @@ class Tools:
             landmarker=face_landmarker(zoo, analysis.landmarker),
             recognizer=face_recognizer(zoo, analysis.recognizer),
             gate=ContentGate(zoo),
-            masker=best_masker(zoo),
             saved_face=saved_face,
         )
+
+    def masker(self) -> FaceMasker:
+        """Says what lies in front of a face, with the networks that are installed now: a plan asks once."""
+        return best_masker(self.zoo)
 
     def tracker(self, kind: Literal["still", "video"]) -> FaceTracker:
         """A tracker for one file; a still is looked at more closely, since it is only one."""

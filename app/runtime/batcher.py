@@ -1,4 +1,4 @@
-"""Models whose calls are put together: a zoo over a zoo, so that nobody who runs networks sees a difference."""
+"""Models whose calls are put together: zoos over a zoo, so that nobody who runs networks sees a difference."""
 
 from types import TracebackType
 from typing import Self
@@ -18,6 +18,10 @@ class BatchingZoo:
         zoo: Opens the sessions; they are run by one thread only.
         sizes: How many rows each network does best at once.
         options: Waits.
+
+    Attributes:
+        jobs: The models for jobs.
+        people: The same models for somebody who waits and watches: their calls go before those of jobs.
     """
 
     def __init__(
@@ -26,8 +30,8 @@ class BatchingZoo:
         self._zoo = zoo
         self._sizes = sizes
         self._queue = DeviceQueue(self._run, self._best_size, options)
-        self._interactive = _View(zoo, self._queue, is_interactive=True)
-        self._jobs = _View(zoo, self._queue, is_interactive=False)
+        self.jobs: ModelZoo = _QueuedZoo(zoo, self._queue, is_interactive=False)
+        self.people: ModelZoo = _QueuedZoo(zoo, self._queue, is_interactive=True)
 
     def __enter__(self) -> Self:
         return self
@@ -40,26 +44,6 @@ class BatchingZoo:
     ) -> None:
         self.close()
 
-    def spec(self, model_id: ModelId) -> ModelSpec:
-        """See `ModelZoo.spec`."""
-        return self._zoo.spec(model_id)
-
-    def session(self, model_id: ModelId) -> Session:
-        """A session whose calls wait behind those of people; see `ModelZoo.session`."""
-        return self._jobs.session(model_id)
-
-    def last_matrix(self, model_id: ModelId) -> NDArray[np.float32]:
-        """See `ModelZoo.last_matrix`."""
-        return self._zoo.last_matrix(model_id)
-
-    def installed(self, task: Task) -> tuple[ModelSpec, ...]:
-        """See `ModelZoo.installed`."""
-        return self._zoo.installed(task)
-
-    def interactive(self) -> ModelZoo:
-        """The same models for somebody who waits and watches: their calls go before those of jobs."""
-        return self._interactive
-
     def close(self) -> None:
         """Refuse what waits, let the batch under way end, and end the thread."""
         self._queue.close()
@@ -71,8 +55,8 @@ class BatchingZoo:
         return self._sizes.best(model_id, row, self._zoo.session(model_id).run)
 
 
-class _View:
-    """The models at one priority."""
+class _QueuedZoo:
+    """The models at one priority; see `ModelZoo`."""
 
     def __init__(self, zoo: ModelZoo, queue: DeviceQueue, *, is_interactive: bool) -> None:
         self._zoo = zoo

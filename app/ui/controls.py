@@ -6,10 +6,14 @@ from typing import Any
 
 import gradio as gr
 from gradio.components import Component
+from gradio.i18n import I18nData
 
+from app.processors.base import MODELS_OF
 from app.ui.texts import Texts
 
 Schema = Mapping[str, Any]
+Choices = Sequence[tuple[str | I18nData, Any]]
+"""What people read, and the value."""
 
 _SLIDER_STEPS = 100
 _MANY_WHOLE_NUMBERS = 1000
@@ -26,6 +30,10 @@ class OptionControls:
 
     names: tuple[str, ...]
     components: tuple[Component, ...]
+
+    def of(self, name: str) -> Component:
+        """The control of a field."""
+        return self.components[self.names.index(name)]
 
     def read(self, values: Sequence[Any]) -> dict[str, Any]:
         """Give the controls' values their field names.
@@ -51,6 +59,21 @@ def option_texts(options: Schema, prefix: str) -> dict[str, str]:
             texts[f"{key}.info"] = _as_sentence(str(schema["description"]))
         texts |= {f"{key}.{choice}": _choice_text(choice) for choice in schema.get("enum", ())}
     return texts
+
+
+def model_choices(options: Schema, prefix: str, texts: Texts) -> dict[str, Choices]:
+    """The choices of those fields that name a model: what is installed may change while the page is served.
+
+    Args:
+        options: The schema as it is now.
+        prefix: What the keys of its texts begin with.
+        texts: Those of the page; a model that came later is called by its id.
+    """
+    return {
+        name: _choices(schema, f"{prefix}.{name}", texts)
+        for name, schema in _fields(options)
+        if MODELS_OF in schema
+    }
 
 
 def _as_sentence(text: str) -> str:
@@ -126,8 +149,20 @@ def _draw(schema: Schema, key: str, texts: Texts) -> Component:
 
 
 def _dropdown(schema: Schema, key: str, texts: Texts, *, common: Mapping[str, Any]) -> Component:
-    choices = [(texts(f"{key}.{choice}"), choice) for choice in schema["enum"]]
-    return gr.Dropdown(choices=choices, value=schema.get("default"), filterable=False, **common)
+    return gr.Dropdown(
+        choices=_choices(schema, key, texts),
+        value=schema.get("default"),
+        filterable=False,
+        **common,
+    )
+
+
+def _choices(schema: Schema, key: str, texts: Texts) -> Choices:
+    def label(choice: object) -> str | I18nData:
+        name = f"{key}.{choice}"
+        return texts(name) if texts.has(name) else _choice_text(choice)
+
+    return [(label(choice), choice) for choice in schema["enum"]]
 
 
 def _number(schema: Schema, common: Mapping[str, Any]) -> Component:

@@ -13,13 +13,14 @@ from typing import Any, Final, get_args
 
 import gradio as gr
 from fastapi import FastAPI
+from gradio.components import Component
 from gradio.i18n import I18nData
 from starlette.staticfiles import StaticFiles
 
 from app.catalog import ProcessorInfo
 from app.core.error_table import ERROR_TABLE, Language
 from app.pipeline.spec import ConsentBasis, FaceMap, OutputChoices, RenderSpec
-from app.ui.controls import OptionControls, draw_options, option_texts
+from app.ui.controls import Choices, OptionControls, draw_options, model_choices, option_texts
 from app.ui.gradio_routes import guard_mounted_gradio
 from app.ui.start import PageStudio, StartForm, StepControls, describe, submit
 from app.ui.texts import ENGLISH, Texts
@@ -117,6 +118,7 @@ def build_page(studio: PageStudio, texts: Texts) -> gr.Blocks:
             form, start = _columns(studio.processors(), texts)
         _connect_start(studio, form, start)
         _connect_preview(form)
+        _connect_models(demo, studio, form, texts)
         demo.queue(
             max_size=_STARTS_WAITING, default_concurrency_limit=_STARTS_AT_ONCE, api_open=False
         )
@@ -218,6 +220,25 @@ def _connect_preview(form: StartForm) -> None:
     described = ask.click(on_ask, list(form.components), reply, js=_JS_CHOSEN, **_QUIET)
     described.success(None, reply, None, js=_JS_DESCRIBED, **_QUIET)
     described.failure(None, None, None, js=_JS_DESCRIBE_FAILED, **_QUIET)
+
+
+def _connect_models(demo: gr.Blocks, studio: PageStudio, form: StartForm, texts: Texts) -> None:
+    """Whoever opens the page is offered the models that are installed then, not those of the server's start."""
+    steps = {step.processor: step.options for step in form.steps}
+
+    def current() -> dict[Component, Choices]:
+        return {
+            steps[each.id].of(field): choices
+            for each in studio.processors()
+            for field, choices in model_choices(each.options_schema, each.id, texts).items()
+        }
+
+    def on_load() -> dict[Component, gr.Dropdown]:
+        return {control: gr.Dropdown(choices=[*choices]) for control, choices in current().items()}
+
+    controls = [*current()]
+    if controls:
+        demo.load(on_load, None, controls, **_QUIET)
 
 
 def _head() -> str:

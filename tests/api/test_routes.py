@@ -5,7 +5,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.api.app import create_app
+from app.inference.spec import ModelId
 from app.pipeline.progress import Busy, Progress, RenderResult
+from app.processors import discover
+from tests.api.conftest import LIMITS
+from tests.faces.zoo_manifest import MANIFEST
 from tests.jobs.fakes import MODEL, STILL, VIDEO, Volume, open_volume
 
 
@@ -222,6 +226,34 @@ def test_processors_and_models_are_listed(client: TestClient) -> None:
     (model,) = client.get("/api/v1/models").json()["models"]
     assert (model["id"], model["is_installed"]) == (MODEL.id, False)
     assert model["license"]["spdx"] == "MIT"
+
+
+def test_a_model_that_is_installed_while_the_server_runs_is_listed_offered_and_taken(
+    tmp_path: Path,
+) -> None:
+    models = tuple(MANIFEST.get(ModelId(each)) for each in ("inswapper-128", "arcface-w600k-r50"))
+    with (
+        open_volume(tmp_path / "data", processors=discover(), models=models) as volume,
+        TestClient(create_app(volume.studio, LIMITS)) as client,
+    ):
+        step = {"processor": "face_swapper", "options": {"model": "inswapper-128"}}
+        body = request_body(client, steps=[step])
+        refused = client.post("/api/v1/jobs", json=body)
+        assert (refused.status_code, code_of(refused)) == (503, "model.missing")
+        assert choices(client) == ["mesh"]
+        for model in models:
+            volume.install(model)
+        assert all(m["is_installed"] for m in client.get("/api/v1/models").json()["models"])
+        assert choices(client) == ["mesh", "inswapper-128"]
+        assert client.post("/api/v1/jobs", json=body).status_code == 202
+
+
+def choices(client: TestClient) -> list[str]:
+    """The models that the swapper offers."""
+    processors = client.get("/api/v1/processors").json()["processors"]
+    (swapper,) = (each for each in processors if each["id"] == "face_swapper")
+    offered: list[str] = swapper["options_schema"]["properties"]["model"]["enum"]
+    return offered
 
 
 def test_health_and_readiness(client: TestClient, volume: Volume) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import uvicorn
@@ -18,9 +18,10 @@ from PIL import Image
 from pydantic import Field
 
 from app.api.app import create_app
+from app.catalog import ModelShelf
 from app.core.errors import LeaseLostError
 from app.core.types import CropSpec, FaceBatch, Notice
-from app.inference.spec import ModelZoo
+from app.inference.spec import ModelId, ModelSpec, ModelZoo
 from app.jobs.database import Database
 from app.jobs.engines import EngineRegister
 from app.jobs.face_library import FaceLibrary
@@ -32,17 +33,19 @@ from app.media.limits import MediaLimits
 from app.media.preview import thumbnail_jpeg
 from app.media.probe import probe
 from app.pipeline.progress import Busy, Progress, RenderResult
-from app.processors.base import ProcessorOptions, ProcessorSpec
+from app.processors.base import ProcessorOptions, ProcessorSpec, model_field
 from app.runtime.calls import Answer, Call, FacesSeen, PeopleSeen, PreviewMade
 from app.service import Studio, StudioParts
 from app.ui.page import mount_page
-from tests.jobs.fakes import FakeDesk, FakeEngine
+from tests.jobs.fakes import MODEL, FakeDesk, FakeEngine, put_in_place
 
 
 class SwapOptions(ProcessorOptions):
     """Made up, with one field of every kind."""
 
-    model: Literal["mesh", "other"] = Field(default="mesh", title="Model")
+    model: str = model_field(
+        "face_swap", built_in="mesh", title="Model", description="What does the work"
+    )
     strength: float = Field(
         default=0.6,
         ge=0,
@@ -81,6 +84,11 @@ PROCESSORS = {
     "face_swapper": spec("face_swapper", "Swap faces", 10, SwapOptions),
     "face_polisher": spec("face_polisher", "Polish faces", 20, PolishOptions),
 }
+
+NETWORK = MODEL.model_copy(
+    update={"id": ModelId("swapper-256"), "task": "face_swap", "bundle": "optional"}
+)
+"""Known, and not installed."""
 
 
 BUSY: Busy = {
@@ -227,6 +235,10 @@ class Site:
     engine: FakeRunner
     calls: FakeEngine
     gradio_cache: Path
+    models_dir: Path
+
+    def install(self, model: ModelSpec) -> None:
+        put_in_place(model, self.models_dir)
 
 
 @contextmanager
@@ -252,6 +264,7 @@ def running_site(root: Path) -> Iterator[Site]:
     folders = DataFolders(root)
     folders.create()
     with Database(folders.database) as database:
+        models_dir = folders.root / "models"
         calls = FakeEngine(desk=SiteDesk(library=FaceLibrary(folders.faces)))
         store, engines = JobStore(database), EngineRegister(database)
         parts = StudioParts(
@@ -260,8 +273,7 @@ def running_site(root: Path) -> Iterator[Site]:
             library=MediaLibrary(database, folders.media, probe=probe, max_bytes=50 << 20),
             engines=engines,
             processors=PROCESSORS,
-            models=(),
-            models_dir=folders.root / "models",
+            models=ModelShelf((NETWORK,), models_dir),
             thumbnail=lambda path, side_px: thumbnail_jpeg(path, side_px, MediaLimits()),
             engine=calls,
         )
@@ -274,4 +286,5 @@ def running_site(root: Path) -> Iterator[Site]:
                 engine=engine,
                 calls=calls,
                 gradio_cache=Path(os.environ["GRADIO_TEMP_DIR"]),
+                models_dir=models_dir,
             )

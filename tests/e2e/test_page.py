@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 
 from app.core.errors import IntimateContentError
 from app.jobs.job import JobFailure, JobState
-from tests.e2e.site import Site
+from tests.e2e.site import NETWORK, Site
 from tests.e2e.visit import DESKTOP, PHONE, Visit, finished
 
 
@@ -160,6 +160,22 @@ def test_the_choices_reach_the_job(visit: Visit, site: Site, picture: Path, face
         "passes": 1,
     }
     assert steps["face_polisher"] == {"blend": 0.8}
+
+
+def test_a_network_that_is_installed_meanwhile_is_offered_to_whoever_opens_the_page(
+    context: BrowserContext, site: Site, picture: Path, face: Path
+) -> None:
+    first = Visit(context.new_page(), site.url).open()
+    first.page.get_by_label("Model", exact=True).click()
+    expect(first.page.get_by_role("option")).to_have_count(1)
+    site.install(NETWORK)
+    second = Visit(context.new_page(), site.url).open()
+    second.page.get_by_label("Model", exact=True).click()
+    second.page.get_by_role("option", name="swapper-256").click()
+    second.prepare(picture, face)
+    second.start()
+    assert finished(site, second.job_id).request.steps[0].options["model"] == "swapper-256"
+    assert second.errors == []
 
 
 def test_a_file_that_is_no_picture_is_refused_where_it_was_given(

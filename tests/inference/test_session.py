@@ -18,6 +18,7 @@ from app.core.errors import (
     OutOfDeviceMemoryError,
     UnknownModelError,
 )
+from app.inference.inventory import Inventory
 from app.inference.manifest import Manifest
 from app.inference.ort_session import OrtSession
 from app.inference.providers import CPU, PROVIDERS, Provider
@@ -56,6 +57,32 @@ def test_a_session_is_opened_once_until_closed(zoo: OrtModelZoo) -> None:
 def test_an_unknown_model_is_refused(zoo: OrtModelZoo) -> None:
     with pytest.raises(UnknownModelError, match="known are: tiny"):
         zoo.session(ModelId("other"))
+
+
+def test_a_model_that_another_process_installs_is_there_for_the_next_job(
+    tmp_path: Path, doubling_onnx: bytes, make_spec: MakeSpec
+) -> None:
+    spec = make_spec(doubling_onnx)
+    zoo = OrtModelZoo(Manifest(models=(spec,)), tmp_path, device="cpu")
+    assert zoo.installed(spec.task) == ()
+    with pytest.raises(MissingModelError):
+        zoo.session(TINY)
+    (tmp_path / spec.file).write_bytes(doubling_onnx)
+    assert zoo.installed(spec.task) == (spec,)
+    assert list(zoo.session(TINY).run({"x": np.ones((1, 3, 4, 4), np.float32)})) == ["y"]
+
+
+def test_a_file_without_a_known_hash_is_still_being_installed(
+    tmp_path: Path, doubling_onnx: bytes, make_spec: MakeSpec
+) -> None:
+    spec = make_spec(doubling_onnx, sha256="", bytes=0, batch="rewrite")
+    manifest = Manifest(models=(spec,))
+    zoo = OrtModelZoo(manifest, tmp_path, device="cpu")
+    (tmp_path / spec.file).write_bytes(doubling_onnx)
+    assert zoo.installed(spec.task) == ()
+    sha256 = hashlib.sha256(doubling_onnx).hexdigest()
+    Inventory(manifest, tmp_path).keep_receipt(spec, sha256)
+    assert zoo.installed(spec.task) == (spec,)
 
 
 def test_a_missing_file_says_how_to_get_it(zoo: OrtModelZoo, tmp_path: Path) -> None:

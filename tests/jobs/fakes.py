@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from app.catalog import ModelShelf
 from app.core.errors import AppError, Cancelled, EmptyMediaError, UnsupportedTypeError
 from app.core.types import CropSpec, FaceBatch, Identity, IdentityId, SourceView
 from app.inference.spec import Crop, InputContract, License, ModelId, ModelSpec, ModelZoo
@@ -140,6 +142,16 @@ class Volume:
     def submit(self, **changes: object) -> Job:
         return self.studio.submit(self.request(**changes))
 
+    def install(self, model: ModelSpec) -> None:
+        put_in_place(model, self.folders.root / "models")
+
+
+def put_in_place(model: ModelSpec, folder: Path) -> None:
+    """A file of the model's length where the command line installs it; it holds nothing."""
+    folder.mkdir(exist_ok=True)
+    with (folder / model.file).open("wb") as file:
+        file.truncate(model.bytes)
+
 
 @contextmanager
 def open_volume(
@@ -149,6 +161,8 @@ def open_volume(
     max_bytes: int = 1 << 20,
     terms: LeaseTerms | None = None,
     clock: LeaseClock | None = None,
+    processors: Mapping[str, ProcessorSpec] = MappingProxyType({SWAPPER.id: SWAPPER}),
+    models: tuple[ModelSpec, ...] = (MODEL,),
 ) -> Iterator[Volume]:
     folders = DataFolders(root)
     folders.create()
@@ -171,9 +185,8 @@ def open_volume(
                 store=store,
                 library=library,
                 engines=engines,
-                processors={SWAPPER.id: SWAPPER},
-                models=(MODEL,),
-                models_dir=root / "models",
+                processors=processors,
+                models=ModelShelf(models, root / "models"),
                 thumbnail=thumbnail,
                 engine=engine,
                 max_queued_jobs=max_queued,

@@ -328,12 +328,12 @@ def test_a_zoo_batches_the_calls_of_its_sessions() -> None:
     session = FaultySession()
     held = Held(session)
     sizes = BatchSizes(None, "fake", limits=SweepLimits(sizes=(1,)))
-    zoo = BatchingZoo(FakeZoo({"net": session}), sizes)
-    with zoo, ThreadPoolExecutor(4) as pool:
-        opened = zoo.session(NET)
+    batching = BatchingZoo(FakeZoo({"net": session}), sizes)
+    with batching, ThreadPoolExecutor(4) as pool:
+        opened = batching.jobs.session(NET)
         first = pool.submit(opened.run, rows(1))
         assert held.is_held.wait(SOON_S)
-        person = pool.submit(zoo.interactive().session(NET).run, rows(2))
+        person = pool.submit(batching.people.session(NET).run, rows(2))
         held.go.set()
         assert first.result()["y"][0, 0] == 2
         assert person.result()["y"][0, 0] == 4

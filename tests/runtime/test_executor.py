@@ -25,7 +25,7 @@ from app.core.errors import (
 )
 from app.inference.convert import proof_face
 from app.inference.manifest import Manifest
-from app.inference.spec import Feeds, ModelId, Outputs, Session
+from app.inference.spec import Feeds, ModelId, ModelZoo, Outputs, Session
 from app.inference.stub import StubZoo
 from app.media.limits import MediaLimits
 from app.pipeline.progress import Progress
@@ -75,7 +75,7 @@ class _BreakingSession:
         return self._session.run(feeds)
 
 
-def tools_over(zoo: StubZoo | BatchingZoo) -> Tools:
+def tools_over(zoo: ModelZoo) -> Tools:
     limits = MediaLimits(
         max_still_pixels=10**7, max_side_px=4096, max_duration_s=60, max_animation_frames=100
     )
@@ -116,7 +116,7 @@ class Outcome:
 
 
 def render(
-    zoo: StubZoo | BatchingZoo,
+    zoo: ModelZoo,
     spec: RenderSpec,
     on_progress: Callable[[Progress], None] = lambda _: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -159,7 +159,7 @@ def test_a_network_that_fails_ends_the_job_with_its_error(
     if is_batched:
         sizes = BatchSizes(None, "fake", limits=SweepLimits(sizes=(1,)))
         with BatchingZoo(zoo, sizes) as batching:
-            outcome = render(batching, spec)
+            outcome = render(batching.jobs, spec)
     else:
         outcome = render(zoo, spec)
     assert type(outcome.error) is type(error)

@@ -1,13 +1,16 @@
 """What a door may offer depends on what is installed."""
 
+from pathlib import Path
+
 import pytest
 
-from app.catalog import options_schema, processor_infos, require_models
+from app.catalog import ModelShelf, options_schema, processor_infos, require_models
 from app.core.errors import MissingModelError, UnknownModelError
-from app.inference.spec import ModelSpec
+from app.inference.spec import ModelId, ModelSpec
 from app.processors import discover
 from app.processors.face_swapper import Options
 from tests.faces.zoo_manifest import MANIFEST
+from tests.jobs.fakes import put_in_place
 
 
 def installed(*ids: str) -> list[ModelSpec]:
@@ -81,3 +84,15 @@ def test_what_is_not_there_is_told_with_what_to_do(
         require_models(
             Options(model=model), MANIFEST.models, is_installed=lambda spec: spec.id in there
         )
+
+
+def test_a_shelf_sees_what_comes_and_goes(tmp_path: Path) -> None:
+    embedded, optional = (MANIFEST.get(ModelId(each)) for each in ("yunet", "inswapper-128"))
+    shelf = ModelShelf((embedded, optional), tmp_path)
+    assert (shelf.installed, shelf.is_set_up) == ((), False)
+    put_in_place(embedded, tmp_path)
+    assert (shelf.installed, shelf.is_set_up) == ((embedded,), True)
+    put_in_place(optional, tmp_path)
+    assert [info.is_installed for info in shelf.infos()] == [True, True]
+    (tmp_path / embedded.file).unlink()
+    assert (shelf.installed, shelf.is_set_up) == ((optional,), False)

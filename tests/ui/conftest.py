@@ -13,6 +13,7 @@ from app.catalog import ProcessorInfo
 from app.core.errors import AppError
 from app.jobs.job import Job, JobId, JobRequest, JobState
 from app.pipeline.spec import RenderSpec
+from app.processors.base import model_field
 
 
 class Mood(StrEnum):
@@ -35,10 +36,17 @@ class MadeUpOptions(BaseModel):
     only: Literal["one"] = Field(default="one", title="Only")
     limit: int | None = Field(default=None, ge=1, le=9, title="Limit")
     note: str = Field(default="", title="Note")
+    network: str = model_field(
+        "face_swap", built_in="none", title="Network", description="One that is installed"
+    )
 
 
-def processor(id: str, title: str, order: int = 10) -> ProcessorInfo:
+def processor(
+    id: str, title: str, order: int = 10, *, networks: Sequence[str] = ()
+) -> ProcessorInfo:
+    """With a processor's options; `networks` are the models that are installed for it."""
     schema = MadeUpOptions.model_json_schema()
+    schema["properties"]["network"]["enum"] += networks
     return ProcessorInfo(id=id, title=title, order=order, options_schema=schema)
 
 

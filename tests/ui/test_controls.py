@@ -4,9 +4,9 @@ import gradio as gr
 import pytest
 from pydantic import BaseModel, Field
 
-from app.ui.controls import OptionControls, draw_options, option_texts
+from app.ui.controls import OptionControls, draw_options, model_choices, option_texts
 from app.ui.texts import Texts
-from tests.ui.conftest import MadeUpOptions
+from tests.ui.conftest import MadeUpOptions, processor
 
 SCHEMA = MadeUpOptions.model_json_schema()
 TEXTS = Texts({"en": {}, "zh": {"made_up.strength": "强度"}}).including(
@@ -64,12 +64,24 @@ def test_a_field_becomes_the_control_for_its_kind(
         pytest.param("model", ["mesh", "other"], id="literal"),
         pytest.param("mood", ["calm", "wild"], id="enum"),
         pytest.param("only", ["one"], id="literal with one choice"),
+        pytest.param("network", ["none"], id="what names a model"),
     ],
 )
 def test_a_closed_set_becomes_a_dropdown(name: str, choices: list[str]) -> None:
     control = drawn()[name]
     assert isinstance(control, gr.Dropdown)
     assert [value for _, value in control.choices] == choices
+
+
+def test_a_model_that_came_later_is_called_by_its_id_and_nothing_but_models_is_asked_for_anew() -> (
+    None
+):
+    later = processor("made_up", "Make up", networks=["swapper-256"]).options_schema
+    choices = model_choices(later, "made_up", TEXTS)
+    assert list(choices) == ["network"]
+    built_in, (label, value) = choices["network"]
+    assert built_in[1] == "none"
+    assert (label, value) == ("swapper-256", "swapper-256")
 
 
 def test_every_field_is_drawn_once_in_its_order() -> None:

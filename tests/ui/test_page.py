@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from app.ui.gradio_routes import NeededRoutesOnly, guard_mounted_gradio, is_needed
 from app.ui.page import ASSETS, mount_page
-from tests.ui.conftest import FakeStudio
+from tests.ui.conftest import FakeStudio, processor
 
 SECRET = "only the owner of this machine may read this"
 
@@ -244,33 +244,56 @@ def test_our_own_files_name_no_other_host() -> None:
 def test_a_preview_is_described_and_no_picture_passes_through_gradio(
     app: FastAPI, client: TestClient
 ) -> None:
-    components = {c["id"]: c for c in client.get("/config").json()["components"]}
     index, _ = server_events(app)[1]
-    inputs = client.get("/config").json()["dependencies"][index]["inputs"]
-    data = [components[id]["props"].get("value") for id in inputs]
-    own = {"target": "t1", "sources": ["s1"], "face_map": {}, "timing": {}}
-    data[:2] = [json.dumps(own), "self"]
+    data = [*choices(client, index).values()]
     request = output_of(call(client, index, data))["request"]
     assert (request["target"], request["sources"]) == ("t1", ["s1"])
 
 
+def choices(client: TestClient, fn_index: int) -> dict[int, Any]:
+    """What an event is sent of the page as it opens, a photo and a target chosen: control to value."""
+    config = client.get("/config").json()
+    values = {c["id"]: c["props"].get("value") for c in config["components"]}
+    own, consent, *others = config["dependencies"][fn_index]["inputs"]
+    chosen = {"target": "t1", "sources": ["s1"], "face_map": {}, "timing": {}}
+    return {own: json.dumps(chosen), consent: "self", **{id: values[id] for id in others}}
+
+
 def output_of(said: str) -> Any:
+    return outputs_of(said)[0]
+
+
+def outputs_of(said: str) -> list[Any]:
     messages = [json.loads(line[6:]) for line in said.splitlines() if line.startswith("data: ")]
     done = next(message for message in messages if message["msg"] == "process_completed")
-    return done["output"]["data"][0]
+    data: list[Any] = done["output"]["data"]
+    return data
 
 
 def test_the_page_starts_a_job_through_the_queue(
     app: FastAPI, client: TestClient, studio: FakeStudio
 ) -> None:
-    components = {c["id"]: c for c in client.get("/config").json()["components"]}
     index, _ = server_events(app)[0]
-    inputs = client.get("/config").json()["dependencies"][index]["inputs"]
-    data = [components[id]["props"].get("value") for id in inputs]
-    own = {"target": "t1", "sources": ["s1"], "face_map": {}, "timing": {}}
-    data[:2] = [json.dumps(own), "self"]
+    data = [*choices(client, index).values()]
     said = call(client, index, data)
     assert output_of(said) == {"job": "j1"}
     request = studio.submitted[-1]
     assert request.sources == ("s1",)
     assert [step.processor for step in request.steps] == ["face_swapper"]
+
+
+def test_a_network_that_is_installed_later_can_be_chosen_without_a_restart(
+    app: FastAPI, client: TestClient, studio: FakeStudio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = processor("face_swapper", "Swap faces", networks=["swapper-256"])
+    monkeypatch.setattr(studio, "infos", (later, *studio.infos[1:]))
+    opening, _ = server_events(app)[-1]
+    network = client.get("/config").json()["dependencies"][opening]["outputs"][0]
+    said = outputs_of(call(client, opening, []))
+    assert [value for _, value in said[0]["choices"]] == ["none", "swapper-256"]
+    assert "value" not in said[0]
+
+    start, _ = server_events(app)[0]
+    chosen = {**choices(client, start), network: "swapper-256"}
+    assert output_of(call(client, start, [*chosen.values()])) == {"job": "j1"}
+    assert studio.submitted[-1].steps[0].options["network"] == "swapper-256"
