@@ -1,6 +1,8 @@
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import av
 import numpy as np
@@ -17,6 +19,7 @@ from app.core.errors import (
 from app.core.types import Frame
 from app.media.decode import VideoReader
 from app.media.limits import MediaLimits
+from app.media.probe import probe
 from tests.media.clips import noise_frame, stored_frames
 from tests.media.conftest import MakeClip
 
@@ -105,11 +108,29 @@ def test_missing_times_are_derived(make_clip: MakeClip) -> None:
     assert [frame.pts for frame in read(path)] == sorted({frame.pts for frame in read(path)})
 
 
-@pytest.mark.parametrize(("stored_deg", "turns"), [(90, 1), (180, 2), (270, 3)])
-def test_turned_video_comes_out_upright(make_clip: MakeClip, stored_deg: int, turns: int) -> None:
-    path = make_clip("turned.mp4", frames=2, size_wh=(64, 48), rotation_deg=stored_deg)
-    luma = np.frombuffer(stored_frames(path)[1].planes[0], np.uint8).reshape(48, -1)[:, :64]
-    np.testing.assert_array_equal(read(path)[1].picture.planes[0], np.rot90(luma, turns))
+@pytest.mark.parametrize(
+    ("matrix", "seen"),
+    [
+        pytest.param((0, 1, -1, 0), lambda plane: np.rot90(plane, -1), id="quarter turn right"),
+        pytest.param((-1, 0, 0, -1), lambda plane: np.rot90(plane, 2), id="half turn"),
+        pytest.param((0, -1, 1, 0), lambda plane: np.rot90(plane), id="quarter turn left"),
+        pytest.param((-1, 0, 0, 1), np.fliplr, id="left and right exchanged"),
+        pytest.param((1, 0, 0, -1), np.flipud, id="top and bottom exchanged"),
+        pytest.param((0, 1, 1, 0), np.transpose, id="rows and columns exchanged"),
+        pytest.param((0, -1, -1, 0), lambda plane: np.rot90(plane, 2).T, id="exchanged and turned"),
+    ],
+)
+@pytest.mark.parametrize("name", ["turned.mp4", "turned.mov"])
+def test_a_video_that_lies_in_any_way_comes_out_upright(
+    make_clip: MakeClip, name: str, matrix: tuple[int, ...], seen: Callable[[Any], Any]
+) -> None:
+    a, b, c, d = (number << 16 for number in matrix)
+    path = make_clip(name, frames=2, size_wh=(64, 48), matrix=[a, b, 0, c, d, 0, 0, 0, 1 << 30])
+    picture = read(path)[1].picture
+    for got, plane in zip(picture.planes, stored_frames(path)[1].planes, strict=True):
+        stored = np.frombuffer(plane, np.uint8).reshape(plane.height, -1)[:, : plane.width]
+        np.testing.assert_array_equal(got, seen(stored))
+    assert probe(path).size_wh == picture.size_wh
 
 
 def test_pictures_outlive_the_reader(make_clip: MakeClip) -> None:

@@ -272,6 +272,17 @@ def test_an_mp4_starts_with_its_index(make_clip: MakeClip, tmp_path: Path) -> No
     assert names.index(b"moov") < names.index(b"mdat")
 
 
+@pytest.mark.parametrize("container", ["mp4", "mov"])
+def test_hevc_bears_the_name_that_every_player_knows(
+    make_clip: MakeClip, tmp_path: Path, container: Any
+) -> None:
+    encoding = VideoEncoding(container=container, codec="hevc", preset="ultrafast")
+    copy(make_clip("a.mp4", frames=3), tmp_path / "out", encoding)
+    track = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd")
+    entries = payload((tmp_path / "out").read_bytes(), *track)
+    assert [name for name, _, _ in boxes(entries, 8)] == [b"hvc1"]
+
+
 def test_titles_go_along_places_do_not(make_clip: MakeClip, tmp_path: Path) -> None:
     tags = {
         "title": "Sea",
