@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import cv2
@@ -13,6 +14,7 @@ from app.config import Settings
 from app.inference.manifest import Manifest
 from app.inference.stub import StubZoo
 from app.jobs.engines import EngineRegister
+from app.media.limits import MediaLimits
 from app.runtime import image_threads
 from app.runtime.benchmark import FACE_HEIGHT, centers
 from app.runtime.occupancy import WorkClock
@@ -66,3 +68,10 @@ def test_networks_and_pictures_of_an_engine_keep_to_its_share_of_the_cores(
     bootstrap.tools_over(stubs(settings), settings)
     assert (zoo._threads, cv2.getNumThreads()) == (threads, threads)
     cv2.setNumThreads(before)
+
+
+def test_every_limit_of_files_is_a_setting() -> None:
+    names = {field.name for field in fields(MediaLimits)} - {"max_frames"}
+    wished = {name: 7 for name in names}
+    found = asdict(bootstrap.limits(Settings(**wished)))  # type: ignore[arg-type]
+    assert {name: found[name] for name in names} == wished
