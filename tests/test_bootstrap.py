@@ -72,6 +72,6 @@ def test_networks_and_pictures_of_an_engine_keep_to_its_share_of_the_cores(
 
 def test_every_limit_of_files_is_a_setting() -> None:
     names = {field.name for field in fields(MediaLimits)} - {"max_frames"}
-    wished = {name: 7 for name in names}
+    wished = dict.fromkeys(names, 7)
     found = asdict(bootstrap.limits(Settings(**wished)))  # type: ignore[arg-type]
     assert {name: found[name] for name in names} == wished
