@@ -21,6 +21,7 @@ from app.core.picture import Picture
 from app.core.types import Face, RgbImage
 from app.faces.sampling import sample_square
 from app.inference.feeds import picture_feed
+from app.inference.soundness import require_sound
 from app.inference.spec import InputContract, ModelId, ModelZoo, Outputs
 
 MODEL = ModelId("face-mesh-attention")
@@ -132,10 +133,13 @@ class FaceLandmarker:
 
         Args:
             crops: `(n, 192, 192, 3)` uint8 RGB, the face upright and 128 pixels large in the middle.
+
+        Raises:
+            ModelError: The network gave no numbers.
         """
         outputs = self._session.run({_INPUT.name: picture_feed(crops, _INPUT)})
         presence = _sigmoid(np.asarray(outputs["presence"], np.float32)[:, 0])
-        return assemble(outputs), presence
+        return require_sound(assemble(outputs), MODEL), presence
 
 
 def assemble(outputs: Outputs) -> FloatArray:

@@ -9,6 +9,7 @@ from app.core.picture import Picture
 from app.core.types import Face
 from app.faces.sampling import sample_square
 from app.inference.feeds import picture_feed
+from app.inference.soundness import require_sound
 from app.inference.spec import InputContract, ModelId, ModelZoo
 
 MODEL = ModelId("sface")
@@ -42,6 +43,7 @@ class FaceRecognizer:
 
         Raises:
             DegenerateKpsError: A face's key points lie on one spot.
+            ModelError: The network gave no numbers.
         """
         return normed(self._vectors(items))
 
@@ -50,6 +52,7 @@ class FaceRecognizer:
 
         Raises:
             DegenerateKpsError: A face's key points lie on one spot.
+            ModelError: The network gave no numbers.
         """
         return np.asarray(np.linalg.norm(self._vectors(items), axis=1), dtype=np.float32)
 
@@ -59,7 +62,7 @@ class FaceRecognizer:
             crops = [_aligned(picture, face) for picture, face in items[start : start + _BATCH]]
             feeds = {_INPUT.name: picture_feed(np.stack(crops), _INPUT)}
             vectors[start : start + _BATCH] = self._session.run(feeds)["fc1"]
-        return vectors
+        return require_sound(vectors, MODEL)
 
 
 def normed(vectors: FloatArray) -> FloatArray:

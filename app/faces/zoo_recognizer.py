@@ -12,6 +12,7 @@ from app.faces.landmarks import face_from_landmarks
 from app.faces.recognizer import FaceRecognizer, normed
 from app.faces.sampling import sample_square
 from app.inference.feeds import picture_feed
+from app.inference.soundness import require_sound
 from app.inference.spec import ModelId, ModelZoo
 
 _CROP_PX = 112
@@ -66,7 +67,7 @@ class ArcFaceRecognizer(FaceRecognizer):
             crops = [_aligned(picture, face) for picture, face in items[start : start + _BATCH]]
             feed = picture_feed(np.stack(crops), self._contract)
             (vectors,) = self._session.run({self._contract.name: feed}).values()
-            parts.append(np.asarray(vectors, np.float32))
+            parts.append(require_sound(np.asarray(vectors, np.float32), self.model_id))
         return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
 
 
