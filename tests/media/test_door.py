@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_S = 0.2
 MOST_BYTES = 50_000_000
 
-
 CODES = {
     "PNG one pixel high": "media.bad_dimensions",
     # The decoders themselves find these out from the header.
     "AVIF": "media.damaged",
     "GIF": "media.damaged",
+    "APNG": "media.damaged",
     "wide video": "media.damaged",
 }
 
