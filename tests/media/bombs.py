@@ -148,6 +148,13 @@ def _animated_webp(side_px: int, frames: int) -> bytes:
     return b"RIFF" + struct.pack("<I", len(content)) + content
 
 
+def _gif_of_frames(frames: int) -> bytes:
+    """Frames of one pixel, 15 bytes each."""
+    head = b"GIF89a" + struct.pack("<HHBBB", 16, 16, 0x80, 0, 0) + bytes(6)
+    frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x4c\x01\0"
+    return head + frame * frames + b"\x3b"
+
+
 def _gif(path: Path) -> None:
     """Two frames on a canvas of 65 535 pixels a side."""
     frames = [Image.new("P", (16, 16), shade) for shade in (1, 2)]
@@ -219,3 +226,14 @@ BOMBS: Final[Mapping[str, Make]] = MappingProxyType(
     }
 )
 """What they are, and how to make them."""
+
+MANY: Final = 1_000_000
+
+LONG: Final[Mapping[str, Make]] = MappingProxyType(
+    {
+        "GIF of a million frames": lambda p: _bytes(_gif_of_frames(MANY))(p),
+        "APNG of a million frames": lambda p: _bytes(apng((16, 16), [(1, 10)] * MANY))(p),
+        "animated WebP of a million frames": lambda p: _bytes(_animated_webp(16, MANY))(p),
+    }
+)
+"""Those whose header does not say how long they are: frames have to be counted, up to ten times too many."""
