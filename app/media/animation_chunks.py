@@ -4,14 +4,18 @@ Sources: GIF89a specification; XMP specification part 3 (the GIF extension); the
 """
 
 import mmap
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import fsum
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from app.core.errors import DamagedMediaError, EmptyMediaError, TruncatedMediaError
 from app.media.chunks import png_chunks, read_chunk, webp_chunks
+from app.media.limits import MediaLimits
 from app.media.sniff import MediaKind
 
 GIF_XMP_ID: Final = b"XMP DataXMP"
@@ -22,6 +26,10 @@ GIF_XMP_TAIL: Final = bytes((1, *range(255, -1, -1), 0))
 _GIF_LEAST_DELAY_CS: Final = 2
 _GIF_USUAL_DELAY_CS: Final = 10
 """Shorter delays than the first are shown as the second, by browsers and by our decoder alike."""
+
+_APNG_FINEST: Final = 1 << 20
+"""Of a second. An exact sum of 20 000 different units took 0.7 s instead of 0.1, and takes four times that for twice
+as many; no honest file mixes units that need a finer one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,20 +55,31 @@ class GifBlock(NamedTuple):
     end: int
 
 
-def animation_facts(path: Path, kind: MediaKind) -> AnimationFacts:
+def animation_facts(
+    path: Path, kind: MediaKind, limits: MediaLimits | None = None
+) -> AnimationFacts:
     """Read how an animation runs.
 
+    Args:
+        path: The file.
+        kind: Of animation.
+        limits: Where counting stops; without them all frames are counted.
+
     Raises:
+        MediaTooLargeError: It has more frames than the limits allow; what follows them was not looked at.
         TruncatedMediaError: The file ends before its end mark.
         DamagedMediaError: It holds no frame, or something that has no business there.
     """
+    most = sys.maxsize if limits is None else limits.max_animation_frames
     with path.open("rb") as file:
         if kind is MediaKind.GIF:
-            facts = _gif_facts(file)
+            facts = _gif_facts(file, most)
         elif kind is MediaKind.APNG:
-            facts = _apng_facts(file)
+            facts = _apng_facts(file, most)
         else:
-            facts = _webp_facts(file)
+            facts = _webp_facts(file, most)
+    if limits is not None:
+        limits.check_animation(facts.frames)
     if not facts.frames:
         raise DamagedMediaError("the animation holds no frame; the file is damaged")
     return facts
@@ -121,7 +140,7 @@ def _end_of_blocks(data: bytes | mmap.mmap, at: int) -> int:
     raise TruncatedMediaError("the GIF ends within a frame; copy or upload it again")
 
 
-def _gif_facts(file: BinaryIO) -> AnimationFacts:
+def _gif_facts(file: BinaryIO, most_frames: int) -> AnimationFacts:
     plays, frames, total_cs, delay_cs = 1, 0, 0, 0
     with _mapped(file) as data:
         for block in gif_blocks(data):
@@ -135,11 +154,14 @@ def _gif_facts(file: BinaryIO) -> AnimationFacts:
                 frames += 1
                 total_cs += delay_cs if delay_cs >= _GIF_LEAST_DELAY_CS else _GIF_USUAL_DELAY_CS
                 delay_cs = 0
+                if frames > most_frames:
+                    break
     return AnimationFacts(plays=plays, frames=frames, duration_s=Fraction(total_cs, 100))
 
 
-def _apng_facts(file: BinaryIO) -> AnimationFacts:
-    plays, frames, total_s = 0, 0, Fraction(0)
+def _apng_facts(file: BinaryIO, most_frames: int) -> AnimationFacts:
+    plays, frames = 0, 0
+    ticks_of_unit: Counter[int] = Counter()
     for chunk in png_chunks(file):
         if chunk.name == b"acTL":
             plays = int.from_bytes(read_chunk(file, chunk)[4:8], "big")
@@ -147,11 +169,15 @@ def _apng_facts(file: BinaryIO) -> AnimationFacts:
             head = read_chunk(file, chunk, at_most=26)
             frames += 1
             unit = int.from_bytes(head[22:24], "big") or 100
-            total_s += Fraction(int.from_bytes(head[20:22], "big"), unit)
-    return AnimationFacts(plays=plays, frames=frames, duration_s=total_s)
+            ticks_of_unit[unit] += int.from_bytes(head[20:22], "big")
+            if frames > most_frames:
+                break
+    total_s = fsum(ticks / unit for unit, ticks in ticks_of_unit.items())
+    duration_s = Fraction(total_s).limit_denominator(_APNG_FINEST)
+    return AnimationFacts(plays=plays, frames=frames, duration_s=duration_s)
 
 
-def _webp_facts(file: BinaryIO) -> AnimationFacts:
+def _webp_facts(file: BinaryIO, most_frames: int) -> AnimationFacts:
     plays, frames, total_ms = 0, 0, 0
     for chunk in webp_chunks(file):
         if chunk.name == b"ANIM":
@@ -160,4 +186,6 @@ def _webp_facts(file: BinaryIO) -> AnimationFacts:
             head = read_chunk(file, chunk, at_most=16)
             frames += 1
             total_ms += int.from_bytes(head[12:15], "little")
+            if frames > most_frames:
+                break
     return AnimationFacts(plays=plays, frames=frames, duration_s=Fraction(total_ms, 1000))

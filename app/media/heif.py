@@ -6,6 +6,7 @@ Source: ISO/IEC 23008-12, 6.5 (properties), 6.6 (composed pictures) and annex A 
 """
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from typing import BinaryIO, Final, cast
 
@@ -114,14 +115,17 @@ def check_heif(head: HeifHead, file_bytes: int, limits: MediaLimits) -> None:
     most_bytes, most_pixels = _OVERLAP * file_bytes, _OVERLAP * limits.max_still_pixels
     for item in (main_item(head), _alpha_item(head)):
         parts = [] if item is None else parts_of(head, item)
-        sizes = {part.content_of(b"hvcC"): part for part in parts}
+        # One tile may stand in 65 000 places; it is looked at once.
+        places = Counter(part.number for part in parts)
+        coded = {part.number: part for part in parts}.values()
+        sizes = {part.content_of(b"hvcC"): part for part in coded}
         if len(sizes) > _MAX_CONFIGS:
             raise MediaTooLargeError(
                 f"the picture's tiles are coded in {len(sizes)} ways, at most {_MAX_CONFIGS} are read; save it anew"
             )
         areas = {config: _area(part, limits) for config, part in sizes.items()}
-        pixels = sum(areas[part.content_of(b"hvcC")] for part in parts)
-        held = sum(size for part in parts for _, size in part.extents)
+        pixels = sum(areas[part.content_of(b"hvcC")] * places[part.number] for part in coded)
+        held = sum(size * places[part.number] for part in coded for _, size in part.extents)
         if pixels > most_pixels or held > most_bytes:
             raise MediaTooLargeError(
                 f"the picture's {len(parts)} tiles hold {pixels} pixels in {held} bytes, at most {most_pixels} in "

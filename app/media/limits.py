@@ -70,15 +70,15 @@ class MediaLimits:
             )
 
     def check_animation(self, frames: int) -> None:
-        """Refuse an animated picture by its length.
+        """Refuse an animated picture by its length, or by as much of it as was counted.
 
         Raises:
             MediaTooLargeError: It has more than `max_animation_frames`.
         """
         if frames > self.max_animation_frames:
             raise MediaTooLargeError(
-                f"length: got {frames} frames, at most {self.max_animation_frames} are allowed in an animation; "
-                "cut it first"
+                f"length: got at least {frames} frames, at most {self.max_animation_frames} are allowed in an "
+                "animation; cut it first"
             )
 
     def check_streams(self, count: int) -> None:

@@ -84,9 +84,7 @@ def probe(path: Path, limits: MediaLimits = DEFAULT_LIMITS) -> MediaInfo:
 def _facts(path: Path, kind: MediaKind, limits: MediaLimits) -> AnimationFacts | None:
     if kind.family != "animation":
         return None
-    facts = animation_facts(path, kind)
-    limits.check_animation(facts.frames)
-    return facts
+    return animation_facts(path, kind, limits)
 
 
 def _as_animation(info: MediaInfo, facts: AnimationFacts) -> MediaInfo:

@@ -33,8 +33,7 @@ def animated_webp_info(path: Path, limits: MediaLimits) -> MediaInfo:
         file.seek(20)
         has_alpha = bool(file.read(1)[0] & _HAS_ALPHA)
     limits.check_size(size_wh)
-    facts = animation_facts(path, MediaKind.ANIMATED_WEBP)
-    limits.check_animation(facts.frames)
+    facts = animation_facts(path, MediaKind.ANIMATED_WEBP, limits)
     limits.check_length(float(facts.duration_s), facts.frames)
     duration = round(facts.duration_s / TIME_BASE)
     stream = StreamInfo(

@@ -2,7 +2,8 @@
 
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +12,8 @@ from typing import Final
 import av
 import numpy as np
 from PIL import Image
+
+from tests.media.heif_files import Item, extents, heif_file, hevc_item
 
 Make = Callable[[Path], None]
 
@@ -92,6 +95,66 @@ def _avif(path: Path) -> None:
     path.write_bytes(data[: at + 8] + struct.pack(">II", 60_000, 60_000) + data[at + 16 :])
 
 
+def _heic(path: Path) -> None:
+    """A picture of 64 pixels whose item says 60 000."""
+    item = hevc_item(np.zeros((64, 64, 3), np.uint8))
+    path.write_bytes(
+        heif_file(replace(item, properties=(item.properties[0], extents((60_000,) * 2))))
+    )
+
+
+def _heic_of_tiles(path: Path) -> None:
+    """One tile of 64 pixels, shown as often as a grid has places."""
+    tile = hevc_item(np.zeros((64, 64, 3), np.uint8), is_hidden=True)
+    side = 255 * 64
+    grid = Item(
+        kind=b"grid",
+        data=struct.pack(">BBBBHH", 0, 0, 254, 254, side, side),
+        properties=(extents((side, side)),),
+        references=((b"dimg", (2,) * 255**2),),
+    )
+    path.write_bytes(heif_file(grid, tile))
+
+
+def apng(size_wh: tuple[int, int], delays: Sequence[tuple[int, int]]) -> bytes:
+    """An animated PNG of 16 pixels a side, whatever its header says, with the pixels of its first frame alone.
+
+    Args:
+        size_wh: What the header says.
+        delays: Ticks of each frame, and how many of them a second has.
+    """
+    head = struct.pack(">5I", 0, 16, 16, 0, 0)
+    chunks = {
+        delay: png_chunk(b"fcTL", head + struct.pack(">2H2x", *delay)) for delay in set(delays)
+    }
+    first, *others = (chunks[delay] for delay in delays)
+    parts = (
+        png_chunk(b"IHDR", struct.pack(">II5B", *size_wh, 8, 0, 0, 0, 0)),
+        png_chunk(b"acTL", struct.pack(">II", 2, 0)),
+        first,
+        png_chunk(b"IDAT", zlib.compress(bytes(16 * 17))),
+        *others,
+        png_chunk(b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def _animated_webp(side_px: int, frames: int) -> bytes:
+    """A canvas, and frames that are nothing but their heads."""
+    side = (side_px - 1).to_bytes(3, "little")
+    canvas = b"VP8X" + struct.pack("<I", 10) + b"\x02\0\0\0" + side * 2
+    frame = b"ANMF" + struct.pack("<I", 16) + bytes(16)
+    content = b"WEBP" + canvas + b"ANIM" + struct.pack("<I", 6) + bytes(6) + frame * frames
+    return b"RIFF" + struct.pack("<I", len(content)) + content
+
+
+def _gif_of_frames(frames: int) -> bytes:
+    """Frames of one pixel, 15 bytes each."""
+    head = b"GIF89a" + struct.pack("<HHBBB", 16, 16, 0x80, 0, 0) + bytes(6)
+    frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x4c\x01\0"
+    return head + frame * frames + b"\x3b"
+
+
 def _gif(path: Path) -> None:
     """Two frames on a canvas of 65 535 pixels a side."""
     frames = [Image.new("P", (16, 16), shade) for shade in (1, 2)]
@@ -152,10 +215,25 @@ BOMBS: Final[Mapping[str, Make]] = MappingProxyType(
         "BMP": _bmp,
         "TIFF": _tiff,
         "AVIF": _avif,
+        "HEIC": _heic,
+        "HEIC of 65 025 tiles": _heic_of_tiles,
         "GIF": _gif,
+        "APNG": lambda p: _bytes(apng((30_000, 30_000), [(1, 10)] * 2))(p),
+        "animated WebP": lambda p: _bytes(_animated_webp(1 << 24, frames=2))(p),
         "wide video": _wide_video,
         "video with 80 streams": _many_streams,
         "video of three years": _years_long,
     }
 )
 """What they are, and how to make them."""
+
+MANY: Final = 1_000_000
+
+LONG: Final[Mapping[str, Make]] = MappingProxyType(
+    {
+        "GIF of a million frames": lambda p: _bytes(_gif_of_frames(MANY))(p),
+        "APNG of a million frames": lambda p: _bytes(apng((16, 16), [(1, 10)] * MANY))(p),
+        "animated WebP of a million frames": lambda p: _bytes(_animated_webp(16, MANY))(p),
+    }
+)
+"""Those whose header does not say how long they are: frames have to be counted, up to ten times too many."""

@@ -1,6 +1,7 @@
 """Animated GIF, WebP and APNG, in and out: every frame, every delay, loops, transparency and labels."""
 
 import os
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +24,7 @@ from app.media.limits import MediaLimits
 from app.media.packets import xmp_packets
 from app.media.probe import probe
 from app.media.sniff import MediaKind, sniff
+from tests.media.bombs import apng
 from tests.media.conftest import MakeClip
 
 FORMATS: tuple[AnimationFormat, ...] = ("gif", "webp", "apng")
@@ -187,6 +189,27 @@ def test_too_many_frames_are_refused_before_any_is_decoded(
     written(path, kind)
     with pytest.raises(MediaTooLargeError, match="6 frames"):
         probe(path, MediaLimits(max_animation_frames=5))
+
+
+def test_the_length_of_an_apng_is_the_sum_of_its_delays(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    path.write_bytes(apng((16, 16), [(1, 30)] * 5 + [(1001, 30_000), (7, 0)]))
+    wanted = Fraction(5, 30) + Fraction(1001, 30_000) + Fraction(7, 100)
+    assert animation_facts(path, sniff(path)).duration_s == wanted
+
+
+def test_delays_in_thousands_of_units_cost_what_those_in_one_do(tmp_path: Path) -> None:
+    """As exact fractions half as many took six times as long as those in one unit."""
+    path = tmp_path / "a.png"
+    took_s = []
+    for delays in ([(1, 1000)] * 40_000, [(1, unit) for unit in range(20_000, 60_000)]):
+        path.write_bytes(apng((16, 16), delays))
+        start = time.process_time()
+        facts = animation_facts(path, sniff(path))
+        took_s.append(time.process_time() - start)
+        wanted = sum(ticks / unit for ticks, unit in delays)
+        assert float(facts.duration_s) == pytest.approx(wanted, abs=1e-5)
+    assert took_s[1] < 5 * took_s[0]
 
 
 def test_a_gif_without_its_end_mark_is_whole(tmp_path: Path) -> None:
