@@ -5,10 +5,14 @@ Sources: ITU-T T.81 annex B (JPEG markers), the PNG specification 5.3 (chunks), 
 
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, Final, Literal, NamedTuple, TypeVar
 
 from app.core.errors import DamagedMediaError, TruncatedMediaError
 
+Part = TypeVar("Part")
+
+_MOST_PARTS: Final = 500_000
+"""Five for each of the most frames that an animation may have."""
 _BIG_TIFF = 43
 _START_OF_SCAN = 0xDA
 _END_OF_IMAGE = 0xD9
@@ -82,12 +86,33 @@ def png_head(file: BinaryIO) -> PngHead:
     return PngHead((w, h), bits, color_type)
 
 
+def budgeted(parts: Iterator[Part]) -> Iterator[Part]:
+    """The parts of a file, as long as they are not more than any honest file has.
+
+    Empty ones cost next to nothing to write and a microsecond or two each to read.
+
+    Raises:
+        DamagedMediaError: There are more.
+    """
+    for number, part in enumerate(parts):
+        if number == _MOST_PARTS:
+            raise DamagedMediaError(
+                f"the file is made of more than {_MOST_PARTS} parts, nearly all of them empty; save it anew"
+            )
+        yield part
+
+
 def png_chunks(file: BinaryIO) -> Iterator[Chunk]:
     """The chunks of a PNG, from `IHDR` to `IEND`.
 
     Raises:
         TruncatedMediaError: The file ends before `IEND`.
+        DamagedMediaError: There are too many.
     """
+    return budgeted(_png_chunks(file))
+
+
+def _png_chunks(file: BinaryIO) -> Iterator[Chunk]:
     at = 8
     while True:
         file.seek(at)
@@ -106,7 +131,12 @@ def webp_chunks(file: BinaryIO) -> Iterator[Chunk]:
 
     Raises:
         TruncatedMediaError: The file ends before its last chunk does.
+        DamagedMediaError: There are too many.
     """
+    return budgeted(_webp_chunks(file))
+
+
+def _webp_chunks(file: BinaryIO) -> Iterator[Chunk]:
     file.seek(4)
     end = 8 + int.from_bytes(file.read(4), "little")
     if file.seek(0, 2) < end:

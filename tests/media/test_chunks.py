@@ -1,9 +1,13 @@
 import io
 import struct
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from app.core.errors import DamagedMediaError, MediaError, TruncatedMediaError
+from app.media.animation_chunks import animation_facts
 from app.media.chunks import (
     jpeg_segments,
     png_chunks,
@@ -12,6 +16,7 @@ from app.media.chunks import (
     webp_chunks,
     webp_size_wh,
 )
+from app.media.sniff import MediaKind
 
 
 def webp(*chunks: tuple[bytes, bytes]) -> io.BytesIO:
@@ -88,3 +93,43 @@ def test_the_size_of_a_webp_is_in_its_first_chunk(
 def test_a_webp_without_picture_is_damage(chunks: tuple[tuple[bytes, bytes], ...]) -> None:
     with pytest.raises(DamagedMediaError):
         webp_size_wh(webp(*chunks))
+
+
+def _gif(path: Path) -> None:
+    path.write_bytes(b"GIF89a" + bytes((1, 0, 1, 0, 0, 0, 0)) + b"\x21\xfe\0" * PARTS + b";")
+
+
+def _png(path: Path) -> None:
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\0tEXt\0\0\0\0" * PARTS)
+
+
+def _webp(path: Path) -> None:
+    chunks = b"JUNK\0\0\0\0" * PARTS
+    path.write_bytes(b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WEBP" + chunks)
+
+
+PARTS = 500_001
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        pytest.param(_gif, MediaKind.GIF, id="GIF"),
+        pytest.param(_png, MediaKind.APNG, id="PNG"),
+        pytest.param(_webp, MediaKind.ANIMATED_WEBP, id="WebP"),
+    ],
+)
+def test_a_file_of_endless_empty_parts_is_refused(
+    make: Callable[[Path], None], kind: MediaKind, tmp_path: Path
+) -> None:
+    make(tmp_path / "file")
+    with pytest.raises(DamagedMediaError, match="parts"):
+        animation_facts(tmp_path / "file", kind)
+
+
+def test_stray_zeros_between_blocks_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.gif"
+    Image.new("L", (2, 2)).save(path)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes(200_000) + data[-1:])
+    assert animation_facts(path, MediaKind.GIF).frames == 1
