@@ -54,6 +54,10 @@ class Settings(BaseSettings):
     cuda_graphs: bool = Field(
         default=False, description="record runs on CUDA, network by network where that gains"
     )
+    device_crops: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="cut faces where networks run; auto is on CUDA where that is quicker, on works on the CPU too",
+    )
     device_memory_bytes: int = Field(
         default=0, ge=0, description="memory of the device for networks; 0 is what is free"
     )

@@ -1,20 +1,26 @@
 """The wiring of processes."""
 
+import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import Any
 
 import cv2
+import numpy as np
 import pytest
 
 from app import bootstrap
 from app.bootstrap import networks
 from app.config import Settings
+from app.core.picture import Picture
 from app.inference.manifest import Manifest
+from app.inference.providers import CPU, PROVIDERS
 from app.inference.stub import StubZoo
 from app.jobs.engines import EngineRegister
 from app.media.limits import MediaLimits
+from app.pipeline.device_landmarks import DeviceLandmarker
 from app.runtime import image_threads
 from app.runtime.benchmark import FACE_HEIGHT, centers
 from app.runtime.occupancy import WorkClock
@@ -75,3 +81,50 @@ def test_every_limit_of_files_is_a_setting() -> None:
     wished = dict.fromkeys(names, 7)
     found = asdict(bootstrap.limits(Settings(**wished)))  # type: ignore[arg-type]
     assert {name: found[name] for name in names} == wished
+
+
+@pytest.mark.parametrize(
+    ("chosen", "device", "why_not", "is_used"),
+    [
+        pytest.param("auto", "cpu", "", False, id="the processor cuts for itself"),
+        pytest.param("auto", "cuda", "", True, id="a GPU that is quicker"),
+        pytest.param("auto", "tensorrt", "", True, id="TensorRT, by CUDA behind it"),
+        pytest.param("auto", "cuda", "it takes longer", False, id="a GPU that is slower"),
+        pytest.param("auto", "openvino", "", False, id="a device without memory of its own"),
+        pytest.param("on", "cpu", "it takes longer", True, id="somebody wants it so"),
+        pytest.param("off", "cuda", "", False, id="somebody does not want it"),
+    ],
+)
+def test_faces_are_cut_on_the_device_where_that_gains_or_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, chosen: Any, device: str, why_not: str, is_used: bool
+) -> None:
+    monkeypatch.setattr("app.runtime.crop_times.why_not_on_device", lambda _: why_not)
+    (row,) = (row for row in PROVIDERS if row.device == device)
+    assert bootstrap.cuts_on_device(Settings(device_crops=chosen), row) == is_used
+
+
+def test_both_kinds_of_work_of_an_engine_cut_on_the_device(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, device="cpu", device_crops="on")
+    with bootstrap.engine_zoos(settings) as zoos:
+        assert zoos.job_crops is not None
+    stubbed = replace(zoos, jobs=stubs(settings), people=stubs(settings))
+    for tools in bootstrap.engine_tools(stubbed, settings):
+        assert isinstance(tools.landmarker, DeviceLandmarker)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate provider")
+def test_on_a_gpu_the_one_thread_that_runs_networks_cuts_the_faces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device other than the processor, which here is the processor under another name."""
+    other = replace(CPU, device="coreml")
+    monkeypatch.setattr("app.inference.session.choose", lambda *_, **__: other)
+    settings = Settings(data_dir=tmp_path, device_crops="on")
+    picture = Picture.from_rgb(np.full((48, 64, 3), 90, np.uint8))
+    where = np.array([[[1, 0, -4], [0, 1, -4]]], np.float32)
+    with bootstrap.engine_zoos(settings) as zoos:
+        for crops in (zoos.job_crops, zoos.people_crops):
+            assert crops is not None
+            assert (crops.cut(picture, where, 16) == 90).all()
+            assert "device" in {thread.name for thread in threading.enumerate()}
+        assert zoos.clock.busy_s > 0

@@ -1,5 +1,6 @@
 """Processes that run networks: an engine, and a command that works here and now."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -12,12 +13,38 @@ from app.inference.cores import machine, network_threads, usable_cores
 from app.processors import discover
 
 if TYPE_CHECKING:
+    from app.inference.crops import DeviceCrops
+    from app.inference.providers import Provider
     from app.inference.session import OrtModelZoo
     from app.inference.spec import ModelZoo
     from app.pipeline.tools import Tools
     from app.runtime.benchmark import Benchmark
     from app.runtime.occupancy import WorkClock
     from app.workbench import Workbench
+
+logger = logging.getLogger(__name__)
+
+
+def cuts_on_device(settings: Settings, provider: "Provider") -> bool:
+    """Whether faces are cut on the networks' device: where the settings say so, by themselves where it is quicker."""
+    from app.inference.crops import DeviceCrops
+    from app.runtime.crop_times import why_not_on_device
+
+    if settings.device_crops != "auto":
+        return settings.device_crops == "on"
+    if provider.device not in ("cuda", "tensorrt"):
+        return False
+    why_not = why_not_on_device(DeviceCrops(provider))
+    if why_not:
+        logger.info("faces are cut on the processor, not on the device: %s", why_not)
+    return not why_not
+
+
+def device_crops(settings: Settings, zoo: "OrtModelZoo") -> "DeviceCrops | None":
+    """What cuts faces on the device of these models, in whatever thread asks; nothing where the processor does."""
+    from app.inference.crops import DeviceCrops
+
+    return DeviceCrops(zoo.provider) if cuts_on_device(settings, zoo.provider) else None
 
 
 def workbench(settings: Settings) -> "Workbench":
@@ -26,10 +53,11 @@ def workbench(settings: Settings) -> "Workbench":
     from app.workbench import Workbench
 
     device = WorkClock()
-    return Workbench(tools_over(model_zoo(settings, device), settings), device)
+    zoo = model_zoo(settings, device)
+    return Workbench(tools_over(zoo, settings, device_crops(settings, zoo)), device)
 
 
-def tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
+def tools_over(zoo: "ModelZoo", settings: Settings, crops: "DeviceCrops | None" = None) -> "Tools":
     """What every plan of this process shares, over these models."""
     from app.inference.spec import ModelId
     from app.pipeline.analysis import AnalysisChoice
@@ -51,6 +79,7 @@ def tools_over(zoo: "ModelZoo", settings: Settings) -> "Tools":
             landmarker=ModelId(settings.landmarker),
             recognizer=ModelId(settings.recognizer),
         ),
+        crops=crops,
     )
 
 
@@ -92,12 +121,16 @@ class EngineZoos:
     Attributes:
         device: Kind of device on which they really run.
         clock: Counts the time in which they run.
+        job_crops: Cut faces on that device for jobs; without it the processor does.
+        people_crops: The same for whoever waits.
     """
 
     jobs: "ModelZoo"
     people: "ModelZoo"
     device: str
     clock: "WorkClock"
+    job_crops: "DeviceCrops | None" = None
+    people_crops: "DeviceCrops | None" = None
 
 
 @contextmanager
@@ -107,6 +140,7 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     On the CPU a batch makes nothing cheaper (the sweep finds best batches of 1 to 4), and two threads use two cores
     better than one.
     """
+    from app.inference.crops import DeviceCrops, RunWork, at_once
     from app.inference.providers import label
     from app.runtime.batch_sizes import BatchSizes
     from app.runtime.batcher import BatchingZoo
@@ -114,18 +148,33 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
 
     clock = WorkClock()
     with model_zoo(settings, clock) as zoo:
+        is_cut_there = cuts_on_device(settings, zoo.provider)
+
+        def crops(run: RunWork = at_once) -> DeviceCrops | None:
+            if not is_cut_there:
+                return None
+            return DeviceCrops(zoo.provider, run=run, at_work=clock.at_work)
+
         if zoo.provider.device == "cpu":
-            yield EngineZoos(zoo, zoo, "cpu", clock)
+            yield EngineZoos(zoo, zoo, "cpu", clock, crops(), crops())
             return
         remembered = settings.data_dir / "cache" / "batch_sizes.json"
         with BatchingZoo(zoo, BatchSizes(remembered, label(zoo.provider))) as batching:
-            yield EngineZoos(batching.jobs, batching.people, zoo.provider.device, clock)
+            yield EngineZoos(
+                batching.jobs,
+                batching.people,
+                zoo.provider.device,
+                clock,
+                crops(batching.run_job),
+                crops(batching.run_for_people),
+            )
 
 
 def engine_tools(zoos: "EngineZoos", settings: Settings) -> tuple["Tools", "Tools"]:
     """For jobs, and for whoever waits; a face that one has made is there for the other."""
-    jobs = tools_over(zoos.jobs, settings)
-    return jobs, replace(tools_over(zoos.people, settings), recent_faces=jobs.recent_faces)
+    jobs = tools_over(zoos.jobs, settings, zoos.job_crops)
+    people = tools_over(zoos.people, settings, zoos.people_crops)
+    return jobs, replace(people, recent_faces=jobs.recent_faces)
 
 
 def run_engine_process(settings: Settings, *, name: str, parent_fd: int | None) -> None:
@@ -183,7 +232,7 @@ def benchmark(
             on_progress=on_progress,
         )
     with model_zoo(settings) as zoo:
-        tools = tools_over(zoo, settings)
+        tools = tools_over(zoo, settings, device_crops(settings, zoo))
         statuses = inventory(settings).statuses()
         measured = measure(
             lambda _: tools,

@@ -1,6 +1,6 @@
 """A network of ONNX Runtime on one device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -147,12 +147,57 @@ class OrtSession:
             DeviceError: The device failed; the process should be started anew.
             OutOfDeviceMemoryError: A smaller batch may fit.
         """
+        return self._answered(lambda: self._run(feeds))
+
+    def upload(self, array: NDArray[np.generic]) -> ort.OrtValue:
+        """Bring an array to the session's device, where several runs may use it.
+
+        Where the session runs on the processor the value is the array itself.
+
+        Raises:
+            OutOfDeviceMemoryError: The device has no room for it.
+            DeviceError: The device failed.
+        """
+        try:
+            return ort.OrtValue.ortvalue_from_numpy(
+                np.ascontiguousarray(array), _memory(self.device), 0
+            )
+        except ORT_ERRORS as error:
+            raise _translate(error, self._name, self.device) from error
+
+    def run_on(self, values: Mapping[str, ort.OrtValue], feeds: Feeds) -> Outputs:
+        """Run on what lies on the device already; see `run`.
+
+        Args:
+            values: By input name, made by `upload`.
+            feeds: The other inputs, which go there now.
+        """
+
+        def work() -> list[NDArray[np.generic]]:
+            binding = self._session.io_binding()
+            for name, value in values.items():
+                binding.bind_ortvalue_input(name, value)
+            for name, array in feeds.items():
+                binding.bind_cpu_input(name, np.ascontiguousarray(array))
+            for name in self._outputs:
+                binding.bind_output(name, "cpu")
+            self._session.run_with_iobinding(binding)
+            return list(binding.copy_outputs_to_cpu())
+
+        return self._answered(work)
+
+    def _answered(self, work: Callable[[], list[NDArray[np.generic]]]) -> Outputs:
         try:
             with self._gate():
-                results = self._run(feeds)
+                results = work()
         except ORT_ERRORS as error:
             raise _translate(error, self._name, self.device) from error
         return dict(zip(self._outputs, results, strict=True))
+
+
+def _memory(device: DeviceKind) -> str:
+    """ONNX Runtime's name of the memory of a device that lets us hold some of it; else the processor's."""
+    return "cuda" if device in ("cuda", "tensorrt") else "cpu"
 
 
 def _row_bytes(feeds: Feeds) -> int:
@@ -168,10 +213,11 @@ def _shrinking() -> ort.RunOptions:
 
 def _bound(session: ort.InferenceSession, provider: Provider) -> BoundRunner | None:
     """Buffers on the device, where the device has memory of its own that the runtime lets us hold."""
-    if provider.device not in ("cuda", "tensorrt"):
+    memory = _memory(provider.device)
+    if memory == "cpu":
         return None
     uses_graphs = dict(provider.options).get("enable_cuda_graph") == "1"
-    return BoundRunner(session, "cuda", uses_graphs=uses_graphs)
+    return BoundRunner(session, memory, uses_graphs=uses_graphs)
 
 
 _DTYPES = MappingProxyType({"float": "float32", "double": "float64"})

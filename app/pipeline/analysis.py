@@ -14,7 +14,9 @@ from app.faces.turning import TurningDetector
 from app.faces.zoo_detector import DECODERS, TurningZooDetector, ZooDetector
 from app.faces.zoo_landmarks import FanLandmarker
 from app.faces.zoo_recognizer import ArcFaceRecognizer
+from app.inference.crops import DeviceCrops
 from app.inference.spec import ModelId, ModelZoo
+from app.pipeline.device_landmarks import DeviceLandmarker
 
 _T = TypeVar("_T")
 _Makers = Mapping[str, Callable[[ModelZoo, ModelId], _T]]
@@ -61,9 +63,12 @@ def still_detector(zoo: ModelZoo, model_id: ModelId) -> FaceDetector:
     return _made(_STILL_DETECTORS, zoo, model_id, role="detector")
 
 
-def face_landmarker(zoo: ModelZoo, model_id: ModelId) -> FaceLandmarker:
-    """What measures faces; see `video_detector`."""
-    return _made(_LANDMARKERS, zoo, model_id, role="landmarker")
+def face_landmarker(
+    zoo: ModelZoo, model_id: ModelId, crops: DeviceCrops | None = None
+) -> FaceLandmarker:
+    """What measures faces, on crops of the device where there are such; see `video_detector`."""
+    made = _made(_LANDMARKERS, zoo, model_id, role="landmarker")
+    return made if crops is None else DeviceLandmarker(made, crops)
 
 
 def face_recognizer(zoo: ModelZoo, model_id: ModelId) -> FaceRecognizer:

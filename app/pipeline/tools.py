@@ -14,6 +14,7 @@ from app.faces.mask_networks import best_masker
 from app.faces.masks import FaceMasker
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
+from app.inference.crops import DeviceCrops
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
 from app.pipeline.analysis import (
@@ -71,8 +72,9 @@ class Tools:
         *,
         saved_face: LoadSavedFace = no_saved_face,
         analysis: AnalysisChoice = _EMBEDDED,
+        crops: DeviceCrops | None = None,
     ) -> "Tools":
-        """Put the tools over one set of models.
+        """Put the tools over one set of models; `crops` cuts faces, without it the processor does.
 
         Raises:
             UnknownModelError: `analysis` names a model that does something else.
@@ -84,7 +86,7 @@ class Tools:
             limits=limits,
             detector=video_detector(zoo, analysis.detector),
             still_detector=still_detector(zoo, analysis.detector),
-            landmarker=face_landmarker(zoo, analysis.landmarker),
+            landmarker=face_landmarker(zoo, analysis.landmarker, crops),
             recognizer=face_recognizer(zoo, analysis.recognizer),
             gate=ContentGate(zoo),
             saved_face=saved_face,

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from app.inference.crops import Work
 from app.inference.spec import Feeds, ModelId, ModelSpec, ModelZoo, Outputs, Session, Task
 from app.runtime.batch_sizes import BatchSizes
 from app.runtime.device_queue import DeviceQueue, QueueOptions
@@ -43,6 +44,14 @@ class BatchingZoo:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def run_job(self, work: Work) -> Outputs:
+        """Let the one thread do something else on the device for a job."""
+        return self._queue.call_work(work, is_interactive=False)
+
+    def run_for_people(self, work: Work) -> Outputs:
+        """The same for somebody who waits and watches."""
+        return self._queue.call_work(work, is_interactive=True)
 
     def close(self) -> None:
         """Refuse what waits, let the batch under way end, and end the thread."""

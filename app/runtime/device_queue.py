@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.core.errors import Cancelled, DeviceError
+from app.inference.crops import Work
 from app.inference.one_by_one import batch_of, rows_of
 from app.inference.spec import Feeds, ModelId, Outputs
 
@@ -24,6 +25,9 @@ Key = tuple[object, ...]
 Run = Callable[[ModelId, Feeds], Outputs]
 BestSize = Callable[[ModelId, Feeds], int]
 
+_WORK = ModelId("")
+_WORK_KEY: Key = (_WORK,)
+"""Of work that is no network's, and shares no batch."""
 _LOOK_S = 0.5
 _UNKNOWN_SIZE = 8
 _JOB_TURN = 8
@@ -53,6 +57,7 @@ class _Request:
     rows: int
     is_interactive: bool
     arrived_s: float
+    work: Work | None = None
     taken: int = 0
     parts: list[Outputs] = field(default_factory=list)
     error: BaseException | None = None
@@ -91,7 +96,7 @@ class DeviceQueue:
         self._jobs: deque[_Request] = deque()
         self._sizes: dict[Key, int] = {}
         self._callers: dict[Key, dict[int, float]] = {}
-        self._alone: set[Key] = set()
+        self._alone: set[Key] = {_WORK_KEY}
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._busy_since_s: float | None = None
@@ -115,7 +120,16 @@ class DeviceQueue:
         """
         rows = batch_of(feeds)
         now = time.monotonic()
-        request = _Request(model_id, _key(model_id, feeds), feeds, rows, is_interactive, now)
+        return self._settled(
+            _Request(model_id, _key(model_id, feeds), feeds, rows, is_interactive, now)
+        )
+
+    def call_work(self, work: Work, *, is_interactive: bool) -> Outputs:
+        """Let the device's thread do something else with the device, in its turn; raises as `call`."""
+        now = time.monotonic()
+        return self._settled(_Request(_WORK, _WORK_KEY, {}, 1, is_interactive, now, work))
+
+    def _settled(self, request: _Request) -> Outputs:
         try:
             self._enter(request)
             while not request.done.wait(_LOOK_S):
@@ -259,7 +273,7 @@ class DeviceQueue:
     def _run_parts(self, parts: Sequence[_Part]) -> None:
         try:
             with self._busy():
-                outputs = self._run(parts[0].request.model_id, _stacked(parts))
+                outputs = self._outputs(parts[0].request, _stacked(parts))
             shared = _split(outputs, parts)
         except Exception as error:  # noqa: BLE001 - carried to the callers, who raise it
             self._failed(parts, error)
@@ -273,6 +287,9 @@ class DeviceQueue:
                 for part, rows in zip(parts, shared, strict=True):
                     self._give(part, rows)
 
+    def _outputs(self, request: _Request, feeds: Feeds) -> Outputs:
+        return self._run(request.model_id, feeds) if request.work is None else request.work()
+
     def _failed(self, parts: Sequence[_Part], error: Exception) -> None:
         """One bad item fails alone; a lost device fails everybody."""
         if len(parts) == 1 or type(error) is DeviceError:
@@ -285,7 +302,7 @@ class DeviceQueue:
         for part in parts:
             try:
                 with self._busy():
-                    outputs = self._run(part.request.model_id, part.feeds)
+                    outputs = self._outputs(part.request, part.feeds)
             except Exception as error:  # noqa: BLE001 - carried to the caller, who raises it
                 self._drop(part.request, error)
             else:

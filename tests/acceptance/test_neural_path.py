@@ -16,8 +16,10 @@ from app.core.errors import MissingModelError
 from app.core.types import Face
 from app.faces.detector import STILL_SIDES_PX
 from app.faces.turning import TurningDetector
+from app.inference.crops import DeviceCrops
 from app.inference.install import Installer
 from app.inference.manifest import Manifest
+from app.inference.providers import CPU
 from app.inference.session import OrtModelZoo
 from app.inference.spec import ModelId
 from app.labelling.verify import read_label
@@ -44,17 +46,16 @@ def zoo_dir(stubs: Path, models_dir: Path, tmp_path_factory: pytest.TempPathFact
     return folder
 
 
-@pytest.fixture
-def wall(tmp_path: Path) -> Path:
+def wall(tmp_path: Path, pixel_format: str) -> Path:
     """A video of a plain wall, in which only a stub finds faces: four in a row."""
     path = tmp_path / "wall.mkv"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("ffv1", rate=25)
-        stream.width, stream.height, stream.pix_fmt = 640, 360, "yuv444p"
+        stream.width, stream.height, stream.pix_fmt = 640, 360, pixel_format
         for index in range(20):
             frame = av.VideoFrame.from_ndarray(np.full((360, 640, 3), PLAIN, np.uint8), "rgb24")
             frame.pts, frame.time_base = index, Fraction(1, 25)
-            container.mux(stream.encode(frame.reformat(format="yuv444p")))
+            container.mux(stream.encode(frame.reformat(format=pixel_format)))
         container.mux(stream.encode())
     return path
 
@@ -71,9 +72,21 @@ def frames_of(path: Path) -> list[np.ndarray]:
         return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
 
 
+@pytest.mark.parametrize(
+    ("pixel_format", "crops"),
+    [
+        pytest.param("yuv444p", None, id="cut by the processor"),
+        pytest.param("yuv420p", DeviceCrops(CPU), id="cut by the device"),
+    ],
+)
 @pytest.mark.parametrize("model", ["inswapper-128", "hyperswap-1a-256"])
 def test_four_faces_of_every_frame_are_swapped_by_the_chosen_network(
-    zoo_dir: Path, wall: Path, assets: Path, tmp_path: Path, model: str
+    zoo_dir: Path,
+    assets: Path,
+    tmp_path: Path,
+    model: str,
+    pixel_format: str,
+    crops: DeviceCrops | None,
 ) -> None:
     manifest = Manifest.load(MANIFEST)
     chosen = AnalysisChoice(
@@ -82,12 +95,12 @@ def test_four_faces_of_every_frame_are_swapped_by_the_chosen_network(
         recognizer=ModelId("arcface-w600k-r50"),
     )
     with OrtModelZoo(manifest, zoo_dir, device="cpu", threads=1) as zoo:
-        tools = Tools.over(zoo, discover(), MediaLimits(), analysis=chosen)
+        tools = Tools.over(zoo, discover(), MediaLimits(), analysis=chosen, crops=crops)
         # The stub finds four faces in every picture, and so in the photo, too.
         embedded = TurningDetector(zoo, sides_px=STILL_SIDES_PX)
         executor = LocalExecutor(replace(tools, still_detector=embedded))
         photo = assets / "stills" / "frontal_astronaut.png"
-        asked = spec(photo, wall, tmp_path / "out.mkv", model)
+        asked = spec(photo, wall(tmp_path, pixel_format), tmp_path / "out.mkv", model)
         result = executor.render(asked, on_progress=lambda _: None)
     assert (result.frames, result.frames_swapped, result.faces_swapped) == (20, 20, 80)
     assert read_label(asked.output)

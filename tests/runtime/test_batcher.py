@@ -339,6 +339,28 @@ def test_a_zoo_batches_the_calls_of_its_sessions() -> None:
         assert person.result()["y"][0, 0] == 4
 
 
+def test_other_work_takes_its_turn_in_the_one_thread_and_its_error_is_its_own() -> None:
+    sizes = BatchSizes(None, "fake", limits=SweepLimits(sizes=(1,)))
+    threads: list[str] = []
+
+    def work() -> Outputs:
+        threads.append(threading.current_thread().name)
+        return {"crops": np.full((3, 2), len(threads))}
+
+    def fails() -> Outputs:
+        raise ModelError("bad")
+
+    with BatchingZoo(FakeZoo({"net": FaultySession()}), sizes) as batching:
+        with ThreadPoolExecutor(4) as pool:
+            runs = [batching.run_job, batching.run_for_people] * 4
+            given = [each.result() for each in [pool.submit(run, work) for run in runs]]
+        assert sorted(int(each["crops"][0, 0]) for each in given) == list(range(1, 9))
+        with pytest.raises(ModelError, match="bad"):
+            batching.run_job(fails)
+        assert batching.jobs.session(NET).run(rows(1))["y"][0, 0] == 2
+    assert set(threads) == {"device"}
+
+
 # ---- the sweep ------------------------------------------------------------------------------------------------------
 
 

@@ -2,8 +2,17 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
+from app.core.picture import Picture
+from app.core.types import FloatArray, RgbImage
+from app.inference.crops import DeviceCrops
 from app.inference.providers import CPU
-from app.runtime.crop_times import CropTime, crop_lines, crop_times
+from app.runtime import crop_times as module
+from app.runtime.crop_times import CropTime, crop_lines, crop_times, why_not_on_device
+
+GONE = replace(CPU, device="cuda", name="CUDAExecutionProvider")
 
 
 def test_both_ways_are_timed_for_each_size() -> None:
@@ -18,8 +27,7 @@ def test_both_ways_are_timed_for_each_size() -> None:
 
 
 def test_a_device_that_does_not_take_the_graph_is_told_and_not_measured() -> None:
-    gone = replace(CPU, device="cuda", name="CUDAExecutionProvider")
-    (time,) = crop_times(gone, [(320, 180)], runs=1)
+    (time,) = crop_times(GONE, [(320, 180)], runs=1)
     assert time.device_ms is None
     assert time.why_not
     assert "not on the device" in "\n".join(crop_lines([time]))
@@ -28,3 +36,21 @@ def test_a_device_that_does_not_take_the_graph_is_told_and_not_measured() -> Non
 def test_nothing_measured_is_no_table() -> None:
     assert crop_lines([]) == []
     assert crop_lines([CropTime(width=1, height=1, faces=1, processor_ms=1.0)])
+
+
+def test_a_device_is_used_where_it_is_quicker_and_gives_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_device_ms", lambda *_: 0.0)
+    assert why_not_on_device(DeviceCrops(CPU)) == ""
+    monkeypatch.setattr(module, "_device_ms", lambda *_: 1e6)
+    assert "takes 1000000.0 ms" in why_not_on_device(DeviceCrops(CPU))
+
+
+def test_a_device_that_fails_or_gives_something_else_is_not_used() -> None:
+    class Wrong(DeviceCrops):
+        def cut(self, picture: Picture, affines: FloatArray, side_px: int) -> RgbImage:
+            return np.zeros((len(affines), side_px, side_px, 3), np.uint8)
+
+    assert "differ" in why_not_on_device(Wrong(CPU))
+    assert why_not_on_device(DeviceCrops(GONE))

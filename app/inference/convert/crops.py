@@ -5,8 +5,8 @@ picture. A face that shrinks is sampled from the size next above what it needs, 
 faces do not alias; one that grows is sampled once. All faces are sampled by a single GridSample over the one picture:
 no copy of the frame for each.
 
-It computes what `app.faces.sampling.sample_square` and `app.inference.feeds.picture_feed` do, but for rounding and the
-exact shape of the averaging; `tests/inference/convert/test_crops.py` says how near it comes.
+It computes what `app.faces.sampling.sample_square` does, but for rounding and the exact shape of the averaging;
+`tests/inference/convert/test_crops.py` says how near it comes.
 
 Source: Williams 1983, "Pyramidal parametrics".
 """
@@ -17,7 +17,6 @@ import numpy as np
 from onnx import TensorProto
 
 from app.inference.convert.graph import GraphBuilder, Port
-from app.inference.spec import InputContract
 
 Planes = Literal["rgb24", "yuv420p"]
 
@@ -27,19 +26,18 @@ LEVELS = 5
 _PLACES = ((-1, -1), (1, -1), (-1, 1), (1, 1))
 
 
-def crops_graph(contract: InputContract, side_px: int, planes: Planes) -> bytes:
-    """Build the graph for one network's picture input.
+def crops_graph(side_px: int, planes: Planes) -> bytes:
+    """Build the graph for crops of one size.
 
     Args:
-        contract: Order of colors and axes, mean and scale of the network.
-        side_px: Side `S` of its crops.
+        side_px: Side `S` of the crops.
         planes: Layout of the frames, 8 bits. `rgb24` is one input, `rgb (H, W, 3)` uint8. `yuv420p` is `y (H, W)`,
             `u` and `v (ceil(H / 2), ceil(W / 2))` uint8, and `to_rgb (3, 4)` float32, the affine from code values to
             0 to 255.
 
     Returns:
         A model with the frame's inputs, `affine (n, 2, 3)` float32, frame to crop pixels, and one output, `crops`:
-        `(n, 3, S, S)` or `(n, S, S, 3)` float32, as the contract says.
+        `(n, S, S, 3)` uint8 RGB.
 
     Raises:
         ConversionError: The ONNX checker refuses the graph.
@@ -47,14 +45,11 @@ def crops_graph(contract: InputContract, side_px: int, planes: Planes) -> bytes:
     inputs = _frame_ports(planes)
     graph = GraphBuilder(*(port.name for port in inputs), "affine", "crops")
     frame = _from_rgb(graph) if planes == "rgb24" else _from_yuv(graph)
-    atlas = _Atlas(graph, frame)
-    seen = _sampled(graph, atlas, side_px)
-    _add_normalized(graph, seen, contract)
-    shape = (3, side_px, side_px) if contract.layout == "nchw" else (side_px, side_px, 3)
+    _add_pixels(graph, _sampled(graph, _Atlas(graph, frame), side_px))
     return graph.build(
         f"crops {side_px} of {planes}",
         inputs=[*inputs, Port("affine", ("N", 2, 3))],
-        outputs=[Port("crops", ("N", *shape))],
+        outputs=[Port("crops", ("N", side_px, side_px, 3), TensorProto.UINT8)],
     )
 
 
@@ -267,18 +262,11 @@ def _on_atlas(graph: GraphBuilder, atlas: _Atlas, there: str, level: str) -> str
     return graph.add("Transpose", [centered], perm=[0, 2, 1], hint="grid")
 
 
-def _add_normalized(graph: GraphBuilder, seen: str, contract: InputContract) -> None:
-    """The crops as the contract wants them, as the graph's output; see `picture_feed`."""
-    if contract.color == "bgr":
-        seen = graph.add("Gather", [seen, graph.ints([2, 1, 0])], axis=1)
-    mean, std = (np.reshape(values, (3, 1, 1)) for values in (contract.mean, contract.std))
-    moved = graph.add("Sub", [seen, graph.floats(mean, "mean")])
-    if contract.layout == "nchw":
-        graph.add_output("crops", op_type="Div", inputs=[moved, graph.floats(std, "std")])
-        return
-    scaled = graph.add("Div", [moved, graph.floats(std, "std")])
-    last = graph.add("Transpose", [scaled], perm=[0, 2, 3, 1])
-    graph.add_output("crops", op_type="Identity", inputs=[last])
+def _add_pixels(graph: GraphBuilder, seen: str) -> None:
+    """The crops as pictures, as the graph's output."""
+    last = graph.add("Transpose", [seen], perm=[0, 2, 3, 1])
+    whole = graph.add("Clip", [graph.add("Round", [last]), graph.floats(0), graph.floats(255)])
+    graph.add_output("crops", op_type="Cast", inputs=[whole], to=TensorProto.UINT8)
 
 
 def _slice(graph: GraphBuilder, value: str, *, axis: int, start: int, stop: int) -> str:

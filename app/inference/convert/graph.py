@@ -95,9 +95,11 @@ class GraphBuilder:
         self._append(helper.make_node(op_type, list(inputs), [output], output), attributes)
         return output
 
-    def add_output(self, name: str, *, op_type: str, inputs: Sequence[str]) -> None:
+    def add_output(
+        self, name: str, *, op_type: str, inputs: Sequence[str], **attributes: Attribute
+    ) -> None:
         """Append a node whose output is an output of the graph, under a reserved name."""
-        self._append(helper.make_node(op_type, list(inputs), [name], name), {})
+        self._append(helper.make_node(op_type, list(inputs), [name], name), attributes)
 
     def build(self, name: str, *, inputs: Sequence[Port], outputs: Sequence[Port]) -> bytes:
         """Assemble, check and serialize the model.
