@@ -145,7 +145,8 @@ def _matched(
     ratio = memory.steady_number(fineness_ratio(shown, target.full, skin))
     shown = match_sharpness(shown, target.full, skin=skin, face_px=face_px, ratio=ratio)
     if memory.moves:
-        shown += fine_change(shown, target.full, face_px=face_px)[..., None]
+        bare = target.enlarged(pair.weights * pair.colored)
+        shown += fine_change(shown, target.full, skin=bare, face_px=face_px)[..., None]
     return shown
 
 

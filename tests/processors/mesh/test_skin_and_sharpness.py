@@ -3,8 +3,9 @@
 import cv2
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from app.processors.mesh.sharpness import fineness_ratio, match_sharpness
+from app.processors.mesh.sharpness import fine_change, fineness_ratio, match_sharpness
 from app.processors.mesh.skin import Strictness, skin_likelihood
 
 STRICTNESS = Strictness(surely=3.0, never=4.4)
@@ -84,3 +85,34 @@ def test_like_is_left_alone() -> None:
     texture = textured(5, 1.5)
     skin = np.ones((128, 128), np.float32)
     assert sharpened(texture, texture.astype(np.uint8), skin) is texture
+
+
+SMOOTH = np.full((96, 96, 3), 150, np.uint8)
+
+
+def lines(width_px: float, strength: float) -> NDArray[np.float32]:
+    wave = np.sin(np.arange(96, dtype=np.float32) * np.float32(np.pi / width_px))
+    return np.repeat((150 + strength * wave)[None, :, None].repeat(96, 0), 3, 2).astype(np.float32)
+
+
+def left_of(width_px: float, skin: float, target: NDArray[np.uint8] = SMOOTH) -> float:
+    """Share of a texture's lines that stays in a moving picture."""
+    texture = lines(width_px, 12)
+    where = np.full(texture.shape[:2], skin, np.float32)
+    out = texture[..., 0] + fine_change(texture, target, skin=where, face_px=200)
+    return float(out[20:-20, 20:-20].std() / texture[20:-20, 20:-20, 0].std())
+
+
+def test_lines_that_a_smooth_target_has_not_are_taken_off_its_skin() -> None:
+    assert left_of(3, skin=1) < 0.35
+    assert left_of(5, skin=1) < left_of(5, skin=0) - 0.1
+
+
+def test_where_the_target_has_lines_features_keep_theirs() -> None:
+    target = lines(3, 30).astype(np.uint8)
+    assert left_of(3, skin=0, target=target) > 0.95
+    assert left_of(3, skin=1, target=target) < left_of(3, skin=0, target=target)
+
+
+def test_what_is_broader_than_lines_stays() -> None:
+    assert left_of(24, skin=1) > 0.9
