@@ -1,8 +1,8 @@
 """Looks beyond the usual one, for those whom it misses in videos: who lies or hangs, and who is small.
 
 The usual look is upright and 640 pixels wide. The others cost too much for every frame. While nobody is followed,
-two looks of three are half as wide, at a quarter of the cost, so that only who is small waits for the third; and there
-are quarter turns, small: all when a shot begins, then one every other second. A look at twice the size comes when a
+every other look is half as wide, at a quarter of the cost, so that only who is small waits for the next; and there are
+quarter turns, small: all when a shot begins, then one every other second. A look at twice the size comes when a
 shot begins and every few seconds. Whoever is found so is then followed by the mesh, which does not mind; only now and
 then the look that found a face is repeated, so that the track does not end.
 """
@@ -19,7 +19,6 @@ from app.faces.turning import surest, turned_looks
 _QUARTERS_DEG = (90, 180, 270)
 _SMALL_PX = 320
 _USUAL_PX = 640
-_FULL_EVERY = 3
 _WIDE_PX = 1280
 _WIDE_FROM_PX = 800
 """Smaller pictures gain nothing from the wide look."""
@@ -72,7 +71,7 @@ class Searcher:
 
     def _glanced(self, frame: Frame) -> list[tuple[Face, ...]]:
         self._glances += 1
-        if self._glances % _FULL_EVERY == 0:
+        if self._glances % 2 == 0:
             return self.detect([frame], ())
         (found,) = self._detector.detect([frame.picture], sides_px=(_SMALL_PX,))
         return [self._with_more(frame, found, ())]
