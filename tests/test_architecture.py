@@ -116,6 +116,12 @@ def test_the_doors_load_without_a_network_runtime(door: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
+def test_renders_are_set_up_without_what_makes_graphs() -> None:
+    """It takes a few tenths of a second to load, and only a device that cuts faces needs it."""
+    code = "import sys, app.pipeline.tools; sys.exit(1 if 'onnx' in sys.modules else 0)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 def distributions(prefix: str) -> set[str]:
     names = {dist.metadata["Name"].lower().replace("_", "-") for dist in metadata.distributions()}
     return {name for name in names if name.startswith(prefix)}

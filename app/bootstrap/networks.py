@@ -13,7 +13,7 @@ from app.inference.cores import machine, network_threads, usable_cores
 from app.processors import discover
 
 if TYPE_CHECKING:
-    from app.inference.crops import DeviceCrops
+    from app.inference.crops import DeviceCrops, RunWork
     from app.inference.providers import Provider
     from app.inference.session import OrtModelZoo
     from app.inference.spec import ModelZoo
@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 
 def cuts_on_device(settings: Settings, provider: "Provider") -> bool:
     """Whether faces are cut on the networks' device: where the settings say so, by themselves where it is quicker."""
-    from app.inference.crops import DeviceCrops
-    from app.runtime.crop_times import why_not_on_device
-
     if settings.device_crops != "auto":
         return settings.device_crops == "on"
     if provider.device not in ("cuda", "tensorrt"):
         return False
+    from app.inference.crops import DeviceCrops
+    from app.runtime.crop_times import why_not_on_device
+
     why_not = why_not_on_device(DeviceCrops(provider))
     if why_not:
         logger.info("faces are cut on the processor, not on the device: %s", why_not)
@@ -42,9 +42,11 @@ def cuts_on_device(settings: Settings, provider: "Provider") -> bool:
 
 def device_crops(settings: Settings, zoo: "OrtModelZoo") -> "DeviceCrops | None":
     """What cuts faces on the device of these models, in whatever thread asks; nothing where the processor does."""
+    if not cuts_on_device(settings, zoo.provider):
+        return None
     from app.inference.crops import DeviceCrops
 
-    return DeviceCrops(zoo.provider) if cuts_on_device(settings, zoo.provider) else None
+    return DeviceCrops(zoo.provider)
 
 
 def workbench(settings: Settings) -> "Workbench":
@@ -140,7 +142,6 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     On the CPU a batch makes nothing cheaper (the sweep finds best batches of 1 to 4), and two threads use two cores
     better than one.
     """
-    from app.inference.crops import DeviceCrops, RunWork, at_once
     from app.inference.providers import label
     from app.runtime.batch_sizes import BatchSizes
     from app.runtime.batcher import BatchingZoo
@@ -150,10 +151,12 @@ def engine_zoos(settings: Settings) -> Iterator[EngineZoos]:
     with model_zoo(settings, clock) as zoo:
         is_cut_there = cuts_on_device(settings, zoo.provider)
 
-        def crops(run: RunWork = at_once) -> DeviceCrops | None:
+        def crops(run: "RunWork | None" = None) -> "DeviceCrops | None":
             if not is_cut_there:
                 return None
-            return DeviceCrops(zoo.provider, run=run, at_work=clock.at_work)
+            from app.inference.crops import DeviceCrops, at_once
+
+            return DeviceCrops(zoo.provider, run=run or at_once, at_work=clock.at_work)
 
         if zoo.provider.device == "cpu":
             yield EngineZoos(zoo, zoo, "cpu", clock, crops(), crops())

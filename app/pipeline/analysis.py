@@ -14,9 +14,8 @@ from app.faces.turning import TurningDetector
 from app.faces.zoo_detector import DECODERS, TurningZooDetector, ZooDetector
 from app.faces.zoo_landmarks import FanLandmarker
 from app.faces.zoo_recognizer import ArcFaceRecognizer
-from app.inference.crops import DeviceCrops
 from app.inference.spec import ModelId, ModelZoo
-from app.pipeline.device_landmarks import DeviceLandmarker
+from app.pipeline.device_landmarks import DeviceLandmarker, FaceCutter
 
 _T = TypeVar("_T")
 _Makers = Mapping[str, Callable[[ModelZoo, ModelId], _T]]
@@ -64,7 +63,7 @@ def still_detector(zoo: ModelZoo, model_id: ModelId) -> FaceDetector:
 
 
 def face_landmarker(
-    zoo: ModelZoo, model_id: ModelId, crops: DeviceCrops | None = None
+    zoo: ModelZoo, model_id: ModelId, crops: FaceCutter | None = None
 ) -> FaceLandmarker:
     """What measures faces, on crops of the device where there are such; see `video_detector`."""
     made = _made(_LANDMARKERS, zoo, model_id, role="landmarker")

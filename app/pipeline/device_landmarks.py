@@ -2,14 +2,38 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from app.core.errors import OutOfDeviceMemoryError
 from app.core.picture import Picture
-from app.core.types import RgbImage
+from app.core.types import FloatArray, RgbImage
 from app.faces.landmarks import CROP_PX, CropRegion, FaceLandmarker, Located
-from app.inference.crops import DeviceCrops
+
+
+class FaceCutter(Protocol):
+    """Cuts faces where the networks run; who imports this need not load what makes its graph."""
+
+    def takes(self, picture: Picture) -> bool:
+        """Whether such a picture is cut there."""
+        ...
+
+    def cut(self, picture: Picture, affines: FloatArray, side_px: int) -> RgbImage:
+        """Cut the squares of a picture's faces.
+
+        Args:
+            picture: One that it takes; nobody writes into it from now on.
+            affines: `(n, 2, 3)` float32 from picture pixels to crop pixels, n at least 1.
+            side_px: Side `S` of the crops.
+
+        Returns:
+            `(n, S, S, 3)` uint8 RGB.
+
+        Raises:
+            OutOfDeviceMemoryError: The device has no room for it.
+        """
+        ...
 
 
 class DeviceLandmarker(FaceLandmarker):
@@ -20,7 +44,7 @@ class DeviceLandmarker(FaceLandmarker):
         crops: Cuts.
     """
 
-    def __init__(self, measurer: FaceLandmarker, crops: DeviceCrops) -> None:
+    def __init__(self, measurer: FaceLandmarker, crops: FaceCutter) -> None:
         self._measurer = measurer
         self._crops = crops
 

@@ -14,7 +14,6 @@ from app.faces.mask_networks import best_masker
 from app.faces.masks import FaceMasker
 from app.faces.recognizer import FaceRecognizer
 from app.faces.tracker import FaceTracker
-from app.inference.crops import DeviceCrops
 from app.inference.spec import ModelZoo
 from app.media.limits import MediaLimits
 from app.pipeline.analysis import (
@@ -24,6 +23,7 @@ from app.pipeline.analysis import (
     still_detector,
     video_detector,
 )
+from app.pipeline.device_landmarks import FaceCutter
 from app.pipeline.recent import RecentFaces
 from app.processors.base import ProcessorSpec
 from app.safety.gate import ContentGate
@@ -72,7 +72,7 @@ class Tools:
         *,
         saved_face: LoadSavedFace = no_saved_face,
         analysis: AnalysisChoice = _EMBEDDED,
-        crops: DeviceCrops | None = None,
+        crops: FaceCutter | None = None,
     ) -> "Tools":
         """Put the tools over one set of models; `crops` cuts faces, without it the processor does.
 
