@@ -21,11 +21,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, ramp, resized
+from app.processors.mesh.filters import LUMA, FloatArray, blurred, blurred_on_nothing, ramp, resized
 
 _GAMMA = 2.2
 _LIGHT = ((np.arange(256) / 255) ** _GAMMA).astype(np.float32)
-_LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 
 _BROAD, _CLOSE = 0.18, 0.05
 """Blur of the shading in face sizes, inside and towards the edge.
@@ -159,7 +158,7 @@ def _lit(texture: NDArray[np.uint8], gain: FloatArray) -> FloatArray:
 
 def _curve_index(rgb: FloatArray, step: float) -> NDArray[np.uint8]:
     """Brightness as an entry of the curves, in each of three channels, as `cv2.LUT` wants it."""
-    index = cv2.convertScaleAbs(cv2.transform(rgb, _LUMA / np.float32(step)))
+    index = cv2.convertScaleAbs(cv2.transform(rgb, LUMA / np.float32(step)))
     return np.asarray(cv2.merge([index, index, index]), dtype=np.uint8)
 
 
@@ -187,7 +186,7 @@ def _gain(pair: FacePair, shading: float) -> FloatArray:
 
 def _in_hue_of(hue: FloatArray, light: FloatArray, share: float) -> FloatArray:
     """One gain's brightness with, by this share, another one's color."""
-    gray_hue, gray = (cv2.transform(gain, np.repeat(_LUMA, 3, 0)) for gain in (hue, light))
+    gray_hue, gray = (cv2.transform(gain, np.repeat(LUMA, 3, 0)) for gain in (hue, light))
     mixed = light + (hue * (gray / gray_hue) - light) * np.float32(share)
     return np.asarray(mixed, dtype=np.float32)
 
@@ -213,7 +212,7 @@ def _blurred_ratio(
     soft = blurred_on_nothing(np.dstack([ours, theirs, weights]), blur_px)
     floor = (soft[..., 6:] + np.float32(1e-3)) * np.float32(_DARKEST_LIGHT)
     ratio = (soft[..., 3:6] + floor) / (soft[..., :3] + floor)
-    gray = np.asarray(cv2.transform(ratio, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
+    gray = np.asarray(cv2.transform(ratio, np.repeat(LUMA, 3, 0)), dtype=np.float32)
     return ratio * (np.clip(gray, 1 / _MAX_SHADING, _MAX_SHADING) / gray)
 
 
@@ -228,7 +227,7 @@ def _features_spared(gain: FloatArray, pair: FacePair) -> FloatArray:
     dark = 1 - ramp(_darkness(pair), _HAIR_DARK)
     spared = np.float32(_SPARED) + np.float32(1 - _SPARED) * dark
     share = (spared * cooling * (1 - pair.colored))[..., None]
-    even = np.asarray(cv2.transform(gain, np.repeat(_LUMA, 3, 0)), dtype=np.float32)
+    even = np.asarray(cv2.transform(gain, np.repeat(LUMA, 3, 0)), dtype=np.float32)
     return np.asarray(gain + (even - gain) * share, dtype=np.float32)
 
 
@@ -271,7 +270,7 @@ def _tone_of(rgb: NDArray[np.uint8] | FloatArray, weights: FloatArray) -> _Tone:
     chosen = weights[::_STRIDE, ::_STRIDE].ravel()
     share = chosen / max(float(chosen.sum()), 1e-6)
     pixels = rgb[::_STRIDE, ::_STRIDE].reshape(-1, 3).astype(np.float32)
-    luma = pixels @ _LUMA[0]
+    luma = pixels @ LUMA[0]
     difference = pixels - luma[:, None]
     mean, color = float(share @ luma), share @ difference
     offset = luma - np.float32(mean)

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.processors.mesh.color import FacePair
-from app.processors.mesh.filters import FloatArray, ramp
+from app.processors.mesh.filters import FloatArray, luma_of, ramp
 
-_LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 _LEVELS = np.arange(256, dtype=np.float32)
 
 _BRIGHTEST = 99.0
@@ -119,7 +118,7 @@ def expose(shown: FloatArray, pair: FacePair) -> Exposure:
         return Exposure(level=_LEVELS, tint=zeros, shift=zeros, grayness=_MIN_GRAYNESS)
     ours = shown[::_STRIDE, ::_STRIDE][chosen][None]
     theirs = pair.target[::_STRIDE, ::_STRIDE][chosen][None].astype(np.float32)
-    level = _level_curve(_luma(ours), _luma(theirs), _clipping(theirs))
+    level = _level_curve(luma_of(ours), luma_of(theirs), _clipping(theirs))
     tint = _color_by_level(theirs)
     shift = np.clip(tint - _color_by_level(_leveled(ours, level)), -_MAX_SHIFT, _MAX_SHIFT)
     luma, color = _parted(theirs)
@@ -127,20 +126,16 @@ def expose(shown: FloatArray, pair: FacePair) -> Exposure:
     return Exposure(level=level, tint=tint, shift=shift, grayness=max(_MIN_GRAYNESS, lacking))
 
 
-def _luma(rgb: FloatArray) -> FloatArray:
-    return np.asarray(cv2.transform(rgb, _LUMA), dtype=np.float32)
-
-
 def _parted(rgb: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Luma, and color less luma."""
-    luma = _luma(rgb)
+    luma = luma_of(rgb)
     return luma, rgb - luma[..., None]
 
 
 def _leveled(rgb: FloatArray, level: FloatArray) -> FloatArray:
     """Brightness by the curve, hue and saturation as they were."""
     factor = level / np.maximum(_LEVELS, 1)
-    return np.asarray(rgb * factor[_index(_luma(rgb))][..., None], dtype=np.float32)
+    return np.asarray(rgb * factor[_index(luma_of(rgb))][..., None], dtype=np.float32)
 
 
 def _index(luma: FloatArray) -> NDArray[np.uint8]:

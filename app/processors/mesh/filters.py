@@ -7,7 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float32]
+LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
+"""What each color adds to brightness; ITU-R BT.601."""
+
 _Pixel = TypeVar("_Pixel", np.uint8, np.float32)
+
+
+def luma_of(rgb: NDArray[np.uint8] | FloatArray) -> FloatArray:
+    """Brightness of a picture, `(h, w, 3)` to `(h, w)`."""
+    return np.asarray(cv2.transform(rgb.astype(np.float32, copy=False), LUMA), dtype=np.float32)
 
 
 def blurred(image: NDArray[_Pixel], sigma_px: float) -> NDArray[_Pixel]:

@@ -8,13 +8,11 @@ to another face. Brows, eyes and lips keep theirs where the target has as strong
 0.01 of SFace cosine, so stills, which cannot shimmer, are spared.
 """
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, resized
+from app.processors.mesh.filters import FloatArray, blurred, blurred_on_nothing, luma_of, resized
 
-_LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 _WORK_SHARE = 0.5
 """The band is looked at on half the working size: what is finer is not its business."""
 
@@ -48,7 +46,7 @@ def broad_detail(half: NDArray[np.uint8] | FloatArray, face_px: float) -> FloatA
     Returns:
         `(h, w)` float32.
     """
-    luma = np.asarray(cv2.transform(half.astype(np.float32), _LUMA), np.float32)
+    luma = luma_of(half)
     return luma - blurred(luma, max(1.0, _BROAD * face_px * _WORK_SHARE))
 
 

@@ -16,9 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from app.processors.mesh.filters import FloatArray, blurred, resized
+from app.processors.mesh.filters import FloatArray, blurred, luma_of, resized
 
-_LUMA = np.array([[0.299, 0.587, 0.114]], np.float32)
 _TOO_SHARP, _TOO_SOFT = 0.87, 1.1
 _BLUR_PX, _MAX_BLUR_PX = 0.75, 3.0
 _MAX_BLUR = 0.01
@@ -92,7 +91,7 @@ def fine_change(
     Returns:
         `(h, w)` float32.
     """
-    luma = np.asarray(cv2.transform(texture, _LUMA), dtype=np.float32)
+    luma = luma_of(texture)
     gray = np.asarray(cv2.cvtColor(target, cv2.COLOR_RGB2GRAY), dtype=np.float32)
     ours, theirs = (_fine(each, skin, face_px) for each in (luma, gray))
     floor = np.float32(_CALM_FLOOR**2)

@@ -1,10 +1,15 @@
 """A texture takes on light, tone and tint of a target."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.processors.mesh.color import FacePair, match_color
+from app.processors.mesh.color import match_color
+from tests.processors.mesh.pairs import face_pair
+
+pair = partial(face_pair, face_px=80.0)
 
 SIDE = 96
 
@@ -14,14 +19,6 @@ def skin(color: tuple[float, float, float], spread: float = 8, seed: int = 0) ->
     shade = rng.normal(0, spread, (SIDE, SIDE, 1))
     hue = rng.normal(0, spread / 3, (SIDE, SIDE, 3))
     return np.clip(np.array(color) + shade + hue, 0, 255).round().astype(np.uint8)
-
-
-def pair(texture: NDArray[np.uint8], target: NDArray[np.uint8], **fields: object) -> FacePair:
-    ones = np.ones((SIDE, SIDE), np.float32)
-    values: dict[str, object] = {
-        "texture": texture, "target": target, "weights": ones, "colored": ones, "alpha": ones, "face_px": 80.0,
-    }  # fmt: skip
-    return FacePair(**{**values, **fields})  # type: ignore[arg-type]
 
 
 def colored(

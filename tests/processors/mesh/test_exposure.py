@@ -1,5 +1,6 @@
 """A lit face is no brighter, paler or grayer than the target's skin, whatever light that is in."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,9 @@ from app.processors.mesh.color import FacePair, match_color
 from app.processors.mesh.exposure import expose
 from app.processors.mesh.filters import blurred
 from app.processors.mesh.seam import seam_change
+from tests.processors.mesh.pairs import face_pair
+
+pair = partial(face_pair, face_px=110.0)
 
 SIDE = 128
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
@@ -33,14 +37,6 @@ def in_hot_light(brightness: float = 1.0) -> NDArray[np.uint8]:
     """Skin in orange light, as a camera shows it: each channel bends before its end, so what is bright is paler."""
     light = shaded((1.9, 1.05, 0.75), 0.25, 1) * brightness
     return (238 * (1 - np.exp(-1.6 * np.maximum(light, 0)))).astype(np.uint8)
-
-
-def pair(texture: NDArray[np.uint8], target: NDArray[np.uint8], **fields: object) -> FacePair:
-    ones = np.ones((SIDE, SIDE), np.float32)
-    values: dict[str, object] = {
-        "texture": texture, "target": target, "weights": ones, "colored": ones, "alpha": ones, "face_px": 110.0,
-    }  # fmt: skip
-    return FacePair(**{**values, **fields})  # type: ignore[arg-type]
 
 
 def shown(both: FacePair) -> NDArray[np.float32]:
