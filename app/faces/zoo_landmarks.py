@@ -11,6 +11,7 @@ from app.core.types import RgbImage
 from app.faces.landmarks import CROP_PX, SIDE_PER_FACE, FaceLandmarker, Located
 from app.faces.mesh_of_68 import MeshFit
 from app.inference.feeds import picture_feed
+from app.inference.soundness import require_sound
 from app.inference.spec import ModelId, ModelZoo, Outputs
 
 _SEEN_PX, _GRID = 256, 64
@@ -38,6 +39,7 @@ class FanLandmarker(FaceLandmarker):
     """
 
     def __init__(self, zoo: ModelZoo, model_id: ModelId) -> None:
+        self._model_id = model_id
         self._contract = zoo.spec(model_id).input
         self._session = zoo.session(model_id)
         self._fit = MeshFit()
@@ -49,7 +51,9 @@ class FanLandmarker(FaceLandmarker):
             cv2.resize(crop[_INNER, _INNER], (_SEEN_PX, _SEEN_PX), dst=square)
         feeds = {self._contract.name: picture_feed(seen, self._contract)}
         points, scores = decode_fan(self._session.run(feeds))
-        in_crop = points * np.float32(_INNER_PX / _SEEN_PX) + np.float32(_BORDER_PX)
+        in_crop = require_sound(points, self._model_id) * np.float32(
+            _INNER_PX / _SEEN_PX
+        ) + np.float32(_BORDER_PX)
         return self._fit.mesh(in_crop), scores
 
 
